@@ -9,7 +9,9 @@ use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, StepNumb
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
-use report::{CodeFilter, FilePattern, FunctionPattern, Limit, StackFilter, TrainingPhase};
+use report::{
+    CodeFilter, DataTable, FilePattern, FunctionPattern, Limit, StackFilter, TrainingPhase,
+};
 use settings::Settings;
 
 const EXAMPLES: &str = "\
@@ -424,7 +426,7 @@ pub(crate) struct LedgerArgs {
     pub(crate) output: PathBuf,
 }
 
-/// Whole stacks for flame graph viewers, pprof and tables, and a trace for Perfetto
+/// Whole stacks for flame graph viewers, pprof and tables, tables of lines, kernels and more, and a trace for Perfetto
 ///
 /// A stack goes from the outermost line of your code to the line that is charged,
 /// each as annotate names it; below it are the calls, operators and kernels. The
@@ -435,7 +437,8 @@ pub(crate) struct LedgerArgs {
 ///   firefox     JSON for profiler.firefox.com, all metrics
 ///   pprof       for go tool pprof, all metrics
 ///   csv         a row for each stack, all metrics
-///   parquet     the same for pandas, polars, DuckDB, Spark; times in nanoseconds
+///   parquet     the same, or another --table, for pandas, polars, DuckDB, Spark
+///   arrow       as parquet, a stream of Arrow's IPC format for each --table
 ///   perfetto    what threads and devices of one rank did when, with your lines:
 ///               ui.perfetto.dev, chrome://tracing
 #[derive(Debug, Clone, Args)]
@@ -444,9 +447,14 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 
-    /// folded, speedscope, firefox, pprof, csv, parquet or perfetto
+    /// folded, speedscope, firefox, pprof, csv, parquet, arrow or perfetto
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
+
+    /// What parquet and arrow have: stacks, lines, kernels, operators, modules, steps, ranks or findings; of arrow several, one
+    /// stream behind the other [default: stacks]
+    #[arg(long = "table", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) tables: Vec<DataTable>,
 
     /// What stacks are weighed by: cpu, cuda, gpu_idle, sync, waiting or alloc; of a format with all metrics, the one that
     /// is shown first [default: cuda where the recording has device time, else cpu]
@@ -466,9 +474,9 @@ pub(crate) struct ExportArgs {
 }
 
 impl ExportArgs {
-    /// What is exported.
-    pub(crate) fn options(&self) -> report::export::ExportOptions {
-        report::export::ExportOptions { format: self.format, metric: self.metric, all: self.all }
+    /// The tables of a format that has some.
+    pub(crate) fn tables(&self) -> &[DataTable] {
+        if self.tables.is_empty() { &[DataTable::Stacks] } else { &self.tables }
     }
 }
 

@@ -6,9 +6,11 @@ mod check;
 mod command_help;
 mod diff;
 mod editor;
+mod export;
 mod filtered;
 mod hang;
 mod list;
+mod loaded;
 mod opened;
 mod print;
 mod project;
@@ -17,22 +19,21 @@ mod top;
 mod view;
 mod watch;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use ::report::{
-    Recording, RecordingPart, StackFilter, annotate, html, json, lines, memory, ranks, show,
-    tables, text,
+    RecordingPart, StackFilter, annotate, html, json, lines, memory, ranks, show, tables, text,
 };
-use loader::{LoadOptions, Run, SourceFolders, TimelineChoice, Timing};
+use loader::{LoadOptions, Run, TimelineChoice};
 
 use crate::args::{self, Cli, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, pager, terminal};
-use filtered::load_stacks;
+use loaded::{CommandInput, has_timeline, print, print_loaded, print_part, print_stacks};
 use print::print_table;
 
 /// Runs a command.
@@ -142,7 +143,7 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
                 report(out, it, args, part, &terminal)
             })
         }
-        Command::Export(args) => export(args),
+        Command::Export(args) => export::run(args),
         Command::Check(args) => check::run(args, &terminal),
         Command::Show(args) => {
             let (filter, part) = (args.filter.filter(), args.filter.part());
@@ -254,51 +255,6 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
     }
 }
 
-/// What was loaded.
-struct CommandInput<'a> {
-    recording: Recording<'a>,
-    timing: Timing,
-    /// Where source text comes from.
-    sources: &'a SourceFolders,
-}
-
-/// Loads a recording and prints what `write` makes of it.
-fn print(
-    args: &args::RecordingArgs,
-    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
-) -> Result<ExitCode, Failure> {
-    print_loaded(args, inputs::options(args), write)
-}
-
-/// Like [`print()`], with what `options` ask for beyond the command line.
-fn print_loaded(
-    args: &args::RecordingArgs,
-    options: LoadOptions,
-    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
-) -> Result<ExitCode, Failure> {
-    let (run, timing) = inputs::load(args, &options)?;
-    print_run(args, &options, &run, timing, write)
-}
-
-/// Prints what `write` makes of a loaded recording.
-fn print_run(
-    args: &args::RecordingArgs,
-    options: &LoadOptions,
-    run: &Run,
-    timing: Timing,
-    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
-) -> Result<ExitCode, Failure> {
-    let sources: SourceFolders = loader::source_folders(options);
-    let names = loader::display_names(&run.merged, &args.root);
-    let recording = Recording { run, names, sources: &sources };
-    let loaded = CommandInput { recording, timing, sources: &sources };
-    let mut out = pager::stdout();
-    let code = write(&mut out, &loaded)?;
-    out.finish()?;
-    inputs::keep(options);
-    Ok(if inputs::is_whole(args, run) { code } else { ExitCode::from(2) })
-}
-
 fn report(
     out: &mut dyn Write,
     loaded: &CommandInput<'_>,
@@ -356,82 +312,6 @@ fn memory(
         }
         args::OutputFormat::Json => memory::write_json(out, recording),
     }
-}
-
-/// Loads a recording with the stacks that pass `filter`, and prints what `write` makes of it.
-fn print_stacks(
-    args: &args::RecordingArgs,
-    options: LoadOptions,
-    filter: &StackFilter,
-    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
-) -> Result<ExitCode, Failure> {
-    match load_stacks(args, options, filter)? {
-        Some(it) => print_run(args, &it.options, &it.run, it.timing, write),
-        None => Ok(ExitCode::from(2)),
-    }
-}
-
-/// Like [`print_loaded()`], of the part of a recording that passes `filter`, if it leaves anything out; `whole_filter` is all that was
-/// asked for, lines that are shown included.
-fn print_part(
-    args: &args::RecordingArgs,
-    options: LoadOptions,
-    filter: &StackFilter,
-    whole_filter: &StackFilter,
-    write: impl FnOnce(
-        &mut dyn Write,
-        &CommandInput<'_>,
-        Option<&RecordingPart>,
-    ) -> io::Result<ExitCode>,
-) -> Result<ExitCode, Failure> {
-    if filter.is_empty() {
-        return print_loaded(args, options, |out, it| write(out, it, None));
-    }
-    let mut options = options;
-    options.stack_options.by_step = true;
-    let Some(mut it) = load_stacks(args, options, filter)? else {
-        return Ok(ExitCode::from(2));
-    };
-    let part = RecordingPart::take(&mut it.run, filter, whole_filter);
-    print_run(args, &it.options, &it.run, it.timing, |out, it| write(out, it, Some(&part)))
-}
-
-/// Whether it is known when things happened; says what is needed where it is not.
-fn has_timeline(run: &Run) -> bool {
-    if run.timeline.is_none() {
-        inputs::report("none of the inputs has events with times; name a trace of torch.profiler");
-    }
-    run.timeline.is_some()
-}
-
-/// Writes whole stacks, or a timeline, to a file or to the standard output.
-fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
-    if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
-        return Err(Failure::Binary(args.format.name()));
-    }
-    let filter = args.filter.filter();
-    let mut options = inputs::options(&args.recording);
-    if args.format.needs_timeline() {
-        if !filter.is_empty() {
-            return Err(Failure::NoFilter(args.format.name(), filter.text()));
-        }
-        options.timeline = TimelineChoice::First;
-    }
-    print_stacks(&args.recording, options, &filter, |out, it| {
-        if args.format.needs_timeline() && !has_timeline(it.recording.run) {
-            return Ok(ExitCode::from(2));
-        }
-        let Some(path) = &args.output else {
-            ::report::export::write(out, &it.recording, args.options())?;
-            return Ok(ExitCode::SUCCESS);
-        };
-        let mut bytes = Vec::new();
-        let written = ::report::export::write(&mut bytes, &it.recording, args.options())?;
-        output::write(path, &bytes, args.recording.paths(it.recording.run))?;
-        let (path, size) = (path.display(), metrics::numbers::bytes(bytes.len() as f64));
-        inputs::report(&format!("wrote {path}: {written}, {size}"));
-        Ok(ExitCode::SUCCESS)
-    })
 }
 
 /// Writes a page or a picture to a file that is no input of the run.

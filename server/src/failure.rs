@@ -41,6 +41,14 @@ pub(crate) enum Failure {
     Binary(&'static str),
     /// The format has all of the recording, and a part was asked for.
     NoFilter(&'static str, String),
+    /// The table is of the whole recording, and a part was asked for.
+    WholeTable(&'static str, String),
+    /// Tables were named, and this format has none.
+    NoTables(&'static str),
+    /// Several tables were named, and a file of this format has one.
+    OneTable(&'static str),
+    /// A part was asked for of a table of stacks and of another one, which have parts of their own.
+    OtherPart(&'static str, &'static str, String),
     /// Limits are of the whole recording, and a part was asked for.
     NoLimits(String),
     /// A screen needs a terminal, and there is none.
@@ -129,6 +137,21 @@ impl std::fmt::Display for Failure {
             Self::NoFilter(format, filter) => {
                 write!(f, "{format} has all events of the recording: leave out {filter}")
             }
+            Self::WholeTable(table, filter) => {
+                write!(f, "the table of {table} is of the whole recording: leave out {filter}")
+            }
+            Self::NoTables(format) => write!(
+                f,
+                "{format} has stacks alone: leave out --table, or name parquet or arrow as format"
+            ),
+            Self::OneTable(format) => write!(
+                f,
+                "a file of {format} has one table: name one with --table, or arrow as format"
+            ),
+            Self::OtherPart(one, other, filter) => write!(
+                f,
+                "with {filter}, {one} have what is on stacks and {other} what is on lines: export each by itself"
+            ),
             Self::NoLimits(filter) => {
                 write!(f, "limits (--max-…) are of the whole recording: leave out {filter}")
             }

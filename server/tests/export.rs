@@ -8,6 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_ipc::reader::StreamReader;
 use serde_json::Value;
 
 const METRICS: [&str; 6] = ["cpu", "cuda", "gpu_idle", "sync", "waiting", "alloc"];
@@ -216,6 +220,118 @@ fn a_trace_for_perfetto_has_the_line_of_each_operator_and_call() {
     }
 }
 
+/// A column of a table in a stream of Arrow.
+fn column(batches: &[RecordBatch], name: &str) -> Vec<f64> {
+    let values = batches.iter().flat_map(|it| {
+        let column = it.column_by_name(name).unwrap();
+        let real = column.as_primitive_opt::<Float64Type>().map(|it| it.values().to_vec());
+        let whole = || column.as_primitive::<Int64Type>().iter().map(|it| it.unwrap_or(0) as f64);
+        real.unwrap_or_else(|| whole().collect())
+    });
+    values.collect()
+}
+
+/// The tables of a recording by name, read at once.
+fn tables(arguments: &[&str], names: &[&str]) -> BTreeMap<String, Vec<RecordBatch>> {
+    let table = names.join(",");
+    let output = run(&[arguments, &["--format", "arrow", "--table", &table]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut rest = output.stdout.as_slice();
+    let mut tables = BTreeMap::new();
+    for name in names {
+        let mut reader = StreamReader::try_new(&mut rest, None).unwrap();
+        assert_eq!(reader.schema().metadata()["perfline.table"], **name);
+        let batches = reader.by_ref().collect::<Result<_, _>>().unwrap();
+        tables.insert((*name).to_owned(), batches);
+    }
+    assert!(rest.is_empty());
+    tables
+}
+
+#[test]
+fn tables_have_the_numbers_of_the_lines_and_their_sums() {
+    for input in [
+        "cpu/torch2.15.0/slow_model.json.gz",
+        "simulated_cuda/torch2.15.0/slow_model.json.gz",
+        "simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz",
+    ] {
+        let lines: Value = serde_json::from_str(&output(&["lines", input])).unwrap();
+        let names = ["lines", "kernels", "operators", "modules", "steps", "findings", "stacks"];
+        let tables = tables(&["export", input], &names);
+        let expected = lines["lines"].as_array().unwrap();
+        for name in ["line", "calls", "cpu_own_us", "cuda_total_us", "alloc_bytes", "flops"] {
+            let expected: Vec<f64> = expected.iter().map(|it| it[name].as_f64().unwrap()).collect();
+            assert_eq!(column(&tables["lines"], name), expected, "{name} of {input}");
+        }
+        let ns = |name: &str, column_name: &str| -> i64 {
+            column(&tables[name], column_name).iter().map(|it| (it * 1e3).round() as i64).sum()
+        };
+        let total = |name: &str| thousandths(&lines["totals"][name]);
+        for name in ["cpu", "cuda", "sync"] {
+            let (us, total) = (format!("{name}_us"), total(&format!("{name}_us")));
+            let column = if name == "sync" { us } else { format!("{name}_own_us") };
+            let without = thousandths(&lines["unattributed"][format!("{name}_us")]);
+            assert_eq!(ns("lines", &column) + without, total, "{name} of {input}");
+            let stacks = column_sum(&tables["stacks"], &format!("{name}_ns"));
+            assert_eq!(stacks, total, "{name} of {input}");
+        }
+        assert_eq!(ns("kernels", "time_us"), total("cuda_us"), "{input}");
+        let steps = column(&tables["steps"], "step");
+        assert_eq!(steps.len() as u64, lines["steps"].as_u64().unwrap(), "{input}");
+        let time = ns("steps", "time_us");
+        let of_parts = ["kernel", "memcpy", "memset", "comm", "runtime", "loader", "ops", "other"];
+        let sum: i64 = of_parts.iter().map(|it| ns("steps", &format!("{it}_us"))).sum();
+        assert_eq!(sum, time, "{input}");
+    }
+}
+
+/// Of whole numbers.
+fn column_sum(batches: &[RecordBatch], name: &str) -> i64 {
+    let columns = batches.iter().map(|it| it.column_by_name(name).unwrap());
+    columns.map(|it| it.as_primitive::<Int64Type>().values().iter().sum::<i64>()).sum()
+}
+
+#[test]
+fn tables_of_a_part_have_the_numbers_of_the_part() {
+    let input = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    let phase = ["--phase", "backward"];
+    let json = output(&[&["lines", input][..], &phase].concat());
+    let lines: Value = serde_json::from_str(&json).unwrap();
+    let export = [&["export", input][..], &phase].concat();
+    let of_lines = tables(&export, &["lines", "findings"]);
+    let expected = lines["lines"].as_array().unwrap().iter();
+    let expected: Vec<f64> = expected.map(|it| it["cuda_own_us"].as_f64().unwrap()).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(column(&of_lines["lines"], "cuda_own_us"), expected);
+    assert!(of_lines["lines"][0].column_by_name("kernels").unwrap().null_count() > 0);
+    let time = column(&tables(&export, &["kernels"])["kernels"], "time_us");
+    let time: i64 = time.iter().map(|it| (it * 1e3).round() as i64).sum();
+    assert_eq!(time, thousandths(&lines["totals"]["cuda_us"]));
+}
+
+#[test]
+fn a_ledger_has_the_tables_that_need_no_stacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.perfline");
+    let ledger = path.to_str().unwrap();
+    let trace = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    assert!(run(&["ledger", trace, "--output", ledger]).status.success());
+    let names = ["lines", "findings", "modules", "steps", "ranks"];
+    let (of_trace, of_ledger) =
+        (tables(&["export", trace], &names), tables(&["export", ledger], &names));
+    for name in names {
+        assert!(
+            of_trace[name]
+                .iter()
+                .map(|it| it.columns())
+                .eq(of_ledger[name].iter().map(|it| it.columns())),
+            "{name}"
+        );
+    }
+    let message = error(&["export", ledger, "--format", "arrow", "--table", "lines,kernels"]);
+    assert!(message.contains("a ledger holds no stacks"), "{message}");
+}
+
 #[test]
 fn a_file_is_written_and_said_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -263,7 +379,7 @@ fn what_cannot_be_exported_says_what_to_do() {
         "a ledger holds no stacks; name the traces and snapshots that it was written from";
     assert!(message.trim_end().ends_with(expected), "{message}");
     let message = error(&["export", trace, "--format", "svg"]);
-    let expected = "unknown format `svg`, expected one of: folded, speedscope, firefox, pprof, csv, parquet, perfetto";
+    let expected = "unknown format `svg`, expected one of: folded, speedscope, firefox, pprof, csv, parquet, arrow, perfetto";
     assert!(message.contains(expected), "{message}");
     let message = error(&["export", trace, "--format", "perfetto", "--phase", "forward"]);
     let expected = "perfetto has all events of the recording: leave out --phase forward";
@@ -276,6 +392,19 @@ fn what_cannot_be_exported_says_what_to_do() {
         let message = error(&["ranges", input]);
         assert_eq!(message.trim_end(), format!("perfline: {expected}"));
     }
+    let message = error(&["export", trace, "--format", "csv", "--table", "lines"]);
+    let expected = "csv has stacks alone: leave out --table, or name parquet or arrow as format";
+    assert_eq!(message.trim_end(), format!("perfline: {expected}"));
+    let message = error(&["export", trace, "--format", "parquet", "--table", "lines,steps"]);
+    let expected = "a file of parquet has one table: name one with --table, or arrow as format";
+    assert_eq!(message.trim_end(), format!("perfline: {expected}"));
+    let arrow = ["export", trace, "--format", "arrow", "--phase", "forward", "--table"];
+    let message = error(&[&arrow[..], &["lines,steps"]].concat());
+    let expected = "the table of steps is of the whole recording: leave out --phase forward";
+    assert_eq!(message.trim_end(), format!("perfline: {expected}"));
+    let message = error(&[&arrow[..], &["lines,kernels"]].concat());
+    let expected = "with --phase forward, kernels have what is on stacks and lines what is on lines: export each by itself";
+    assert_eq!(message.trim_end(), format!("perfline: {expected}"));
     let message = error(&["export", trace, "--format", "folded", "--metric", "gpu"]);
     let expected =
         "unknown metric `gpu`, expected one of: cpu, cuda, gpu_idle, sync, waiting, alloc";

@@ -5,6 +5,7 @@ import json
 from decimal import Decimal
 
 import pyarrow.compute
+import pyarrow.ipc
 import pyarrow.parquet
 
 METRICS = {
@@ -15,6 +16,14 @@ METRICS = {
     "waiting": "ns",
     "alloc": "bytes",
 }
+
+
+def streams(number):
+    """The tables of streams that follow one another."""
+    with open("tables.arrow", "rb") as file:
+        tables = [pyarrow.ipc.open_stream(file).read_all() for _ in range(number)]
+        assert not file.read()
+    return tables
 
 
 def main():
@@ -35,6 +44,16 @@ def main():
         of_rows = sum(Decimal(it[column]) for it in rows)
         assert of_table == expected, (metric, of_table, expected)
         assert of_rows == of_lines, (metric, of_rows, of_lines)
+    tables = streams(8)
+    for table in tables:
+        table.validate(full=True)
+        name = table.schema.metadata[b"perfline.table"].decode()
+        rows = pyarrow.parquet.read_table(f"{name}.parquet").to_pylist()
+        assert table.to_pylist() == rows, name
+    lines = next(it for it in tables if "stale" in it.column_names)
+    own = sum(round(1000 * it) for it in lines["cuda_own_us"].to_pylist())
+    assert 0 < own <= totals["cuda_us"] * 1000, own
+    print(f"arrow, parquet: {len(tables)} tables are the same")
     print(f"parquet, csv: the sums of {len(METRICS)} metrics are those of the lines")
 
 

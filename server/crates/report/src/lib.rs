@@ -2,7 +2,7 @@
 //!
 //! *Owns*: the report (sections of typed cells, [`Report`]) with its findings, charts and limits; the annotated source,
 //! the device memory, the pages of the rules; the flame graph, the timeline and memory over time; the machine-readable contracts `perfline.diff/1`, `perfline.flame/1`, `perfline.lines/1`, `perfline.memory/1`,
-//! `perfline.memoryTimeline/1`, `perfline.report/1` and `perfline.timeline/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
+//! `perfline.memoryTimeline/1`, `perfline.report/1` and `perfline.timeline/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV, tables with typed columns as Arrow and Parquet. The terminal and the language server
 //! print the same values.
 //!
 //! *Never*: reads a file (source text comes through [`SourceTexts`]); knows stdout, how options are parsed, or LSP (it names options in what it advises);
@@ -31,6 +31,7 @@ pub mod timeline;
 
 mod build;
 mod checks;
+mod data_tables;
 mod fields;
 mod filter;
 mod findings;
@@ -51,6 +52,7 @@ mod verdict;
 
 pub use build::{ReportOptions, build, build_shown};
 pub use checks::{duplicates, faults, has_losses, losses};
+pub use data_tables::{DataOptions, DataTable};
 pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;
 pub use model::{

@@ -29,7 +29,39 @@ pub fn write_json(
     code: &CodeFilter,
     part: Option<&RecordingPart>,
 ) -> io::Result<()> {
-    let (run, rows) = (recording.run, rows(recording, code));
+    write_head(out, recording, code, part)?;
+    writeln!(out, ",")?;
+    write!(out, " \"lines\": [")?;
+    let mut separator = "";
+    for_each_line(recording, code, part, |mut fields, ranks| {
+        // What is not known of a line alone is left out; what no line of a part has is null.
+        fields.retain(|(name, value)| {
+            !matches!(value, FieldValue::Unknown) || !is_left_out_where_unknown(name)
+        });
+        if let Some(ranks) = ranks {
+            let ranks: Vec<String> = ranks.iter().map(|it| object(it)).collect();
+            fields.push(("ranks", FieldValue::Json(format!("[{}]", ranks.join(", ")))));
+        }
+        write!(out, "{separator}\n  {}", object(&fields))?;
+        separator = ",";
+        Ok(())
+    })?;
+    writeln!(out, "]}}")
+}
+
+/// Whether JSON leaves out the field of a line on which it has nothing to say.
+fn is_left_out_where_unknown(name: &str) -> bool {
+    name == "cell" || name.contains("_step_") || name.ends_with("_max_step")
+}
+
+/// Prints the object of `perfline.lines/1` up to the lines, which is left open.
+fn write_head(
+    out: &mut dyn Write,
+    recording: &Recording<'_>,
+    code: &CodeFilter,
+    part: Option<&RecordingPart>,
+) -> io::Result<()> {
+    let run = recording.run;
     let ledger = &run.merged;
     writeln!(out, r#"{{"schema": "perfline.lines/1","#)?;
     write_list(out, "inputs", run.inputs.iter().map(|it| object(&input(it))))?;
@@ -44,22 +76,54 @@ pub fn write_json(
     totals.push(("idle_threads".to_owned(), idle_threads.unwrap_or(FieldValue::Unknown)));
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger, part)))?;
-    writeln!(out, r#" "books": {},"#, object(&books(ledger, part)))?;
+    write!(out, r#" "books": {}"#, object(&books(ledger, part)))
+}
+
+/// The object of `perfline.lines/1` without its lines.
+///
+/// # Errors
+/// As of all that is written; what is written to here is memory.
+pub(crate) fn head(
+    recording: &Recording<'_>,
+    code: &CodeFilter,
+    part: Option<&RecordingPart>,
+) -> io::Result<String> {
+    let mut head = Vec::new();
+    write_head(&mut head, recording, code, part)?;
+    head.push(b'}');
+    String::from_utf8(head).map_err(io::Error::other)
+}
+
+/// A field of a line by name.
+pub(crate) type LineField<'a> = (&'static str, FieldValue<'a>);
+
+/// Hands out every line that passes `code` with its fields, what is not known included, and in a run of several ranks what it
+/// costs on each of those where it costs anything.
+///
+/// # Errors
+/// The first that `take` has.
+pub(crate) fn for_each_line(
+    recording: &Recording<'_>,
+    code: &CodeFilter,
+    part: Option<&RecordingPart>,
+    mut take: impl FnMut(Vec<LineField<'_>>, Option<Vec<[LineField<'static>; 5]>>) -> io::Result<()>,
+) -> io::Result<()> {
     let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
-    let scale = Scale::new(ledger, Period::Mean);
-    let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
+    let scale = Scale::new(&recording.run.merged, Period::Mean);
+    for LineOfOutput { key, now, books } in &rows(recording, code) {
         let mut fields = Vec::from(columns_of(key, *now, books, part));
-        if let Some((notebook, index)) = pysource::split_cell_path(&key.file) {
-            fields[0] = ("file", FieldValue::text(notebook));
-            fields.insert(1, ("cell", FieldValue::number(index as u64)));
-        }
-        let known = |it: &(&str, FieldValue<'_>)| !matches!(it.1, FieldValue::Unknown);
-        fields.extend(over_steps(&scale, books).into_iter().filter(known));
-        fields.extend(ranks.as_ref().map(|it| ("ranks", it.field(key, books))));
-        object(&fields)
-    });
-    write_list(out, "lines", lines)?;
-    writeln!(out, "}}")
+        let cell = match pysource::split_cell_path(&key.file) {
+            Some((notebook, index)) => {
+                fields[0] = ("file", FieldValue::text(notebook));
+                FieldValue::number(index as u64)
+            }
+            None => FieldValue::Unknown,
+        };
+        fields.insert(1, ("cell", cell));
+        fields.extend(over_steps(&scale, books));
+        take(fields, ranks.as_ref().map(|it| it.fields(key, books)))?;
+    }
+    Ok(())
 }
 
 /// What the lines cost each rank of a run of several.
@@ -106,16 +170,20 @@ impl RanksOfLines {
     }
 
     /// The ranks on which the line costs anything.
-    fn field(&self, key: &LineKey, books: &LineBooks) -> FieldValue<'static> {
+    fn fields(&self, key: &LineKey, books: &LineBooks) -> Vec<[LineField<'static>; 5]> {
         let ranks = self.times(key, books);
-        let ranks = ranks.iter().filter(|(_, times)| times.iter().any(|it| *it != Ns::ZERO));
-        let ranks = ranks.map(|(rank, times)| {
-            let mut fields = vec![("rank".to_owned(), FieldValue::number(*rank))];
-            let times = AMOUNTS_BY_RANK.iter().zip(times);
-            fields.extend(times.map(|(name, it)| (format!("{name}_us"), FieldValue::Time(*it))));
-            object(&fields)
-        });
-        FieldValue::Json(format!("[{}]", ranks.collect::<Vec<_>>().join(", ")))
+        let ranks = ranks.into_iter().filter(|(_, times)| times.iter().any(|it| *it != Ns::ZERO));
+        ranks
+            .map(|(rank, [cpu, cuda, wait, transfer])| {
+                [
+                    ("rank", FieldValue::number(rank)),
+                    ("cpu_own_us", FieldValue::Time(cpu)),
+                    ("cuda_own_us", FieldValue::Time(cuda)),
+                    ("comm_wait_us", FieldValue::Time(wait)),
+                    ("comm_transfer_us", FieldValue::Time(transfer)),
+                ]
+            })
+            .collect()
     }
 
     /// The columns that CSV has of runs of several ranks.

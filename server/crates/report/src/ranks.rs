@@ -367,7 +367,7 @@ pub fn write_json(
         }),
     )?;
     writeln!(out, ",")?;
-    write_list(out, "ranks", compared.ranks.iter().map(|it| rank(recording, it)))?;
+    write_list(out, "ranks", compared.ranks.iter().map(|it| object(&rank(recording, it))))?;
     writeln!(out, ",")?;
     write_list(out, "lines", compared.lines.iter().map(|it| line(recording, it)))?;
     writeln!(out, ",")?;
@@ -420,9 +420,17 @@ fn step_of(recording: &Recording<'_>, it: &RankSummary) -> Ns {
     mean_step(recording.run, it.rank).unwrap_or(it.step)
 }
 
-fn rank(recording: &Recording<'_>, it: &RankSummary) -> String {
-    let peak = it.memory_peak.map_or(FieldValue::Json("null".to_owned()), FieldValue::bytes);
-    object(&[
+/// A rank of a run by name, as `perfline.ranks/1` has it.
+pub(crate) type RankField<'a> = (&'static str, FieldValue<'a>);
+
+/// What is said of each rank; nothing of a run of one.
+pub(crate) fn of_each_rank(recording: &Recording<'_>, mut take: impl FnMut(&[RankField<'_>])) {
+    let compared = Comparison::new(&recording.run.merged).unwrap_or_default();
+    compared.ranks.iter().for_each(|it| take(&rank(recording, it)));
+}
+
+fn rank<'a>(recording: &Recording<'_>, it: &'a RankSummary) -> [RankField<'a>; 13] {
+    [
         ("rank", FieldValue::number(it.rank)),
         ("host", FieldValue::text(&it.host)),
         ("steps", FieldValue::number(it.steps)),
@@ -432,11 +440,11 @@ fn rank(recording: &Recording<'_>, it: &RankSummary) -> String {
         ("comm_transfer_us", time(it.transfer)),
         ("loader_us", time(it.loader)),
         ("idle_us", time(it.idle)),
-        ("memory_peak_bytes", peak),
+        ("memory_peak_bytes", it.memory_peak.map_or(FieldValue::Unknown, FieldValue::bytes)),
         ("waited_for_us", time(it.waited_for)),
         ("late", FieldValue::number(it.late)),
         ("collectives", FieldValue::number(it.collectives)),
-    ])
+    ]
 }
 
 fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {

@@ -3,17 +3,23 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
+use insights::RuleOptions;
 use serde_json::Value;
 
 use super::pprof::tests::decoded;
 use super::*;
+use crate::CodeFilter;
+use crate::data_tables::{DataColumn, DataValue};
 use crate::testing::{recording, sources, training_with_stacks};
 
 fn bytes(format: ExportFormat, metric: Option<&str>, all: bool) -> Vec<u8> {
     let (run, sources) = (training_with_stacks(), sources());
     let metric = metric.map(|it| it.parse().unwrap());
     let mut out = Vec::new();
-    write(&mut out, &recording(&run, &sources), ExportOptions { format, metric, all }).unwrap();
+    let rules = RuleOptions::default();
+    let data = DataOptions { code: CodeFilter::ALL, rules: &rules, part: None };
+    let options = ExportOptions { format, metric, all, tables: &[DataTable::Stacks], data };
+    write(&mut out, &recording(&run, &sources), options).unwrap();
     out
 }
 
@@ -192,6 +198,70 @@ fn columns_have_the_rows_of_csv() {
 }
 
 #[test]
+fn amounts_of_stacks_have_the_columns_of_the_metrics() {
+    let amounts = stack_table::STACKS.iter().skip(6).map(|it| it.name);
+    let unit = |it: Metric| if it.unit() == ledger::Unit::Ns { "ns" } else { "bytes" };
+    assert!(amounts.eq(StackBooks::METRICS.map(|it| format!("{}_{}", it.id(), unit(it)))));
+}
+
+/// A value as Parquet has it.
+fn value(field: &::parquet::record::Field) -> DataValue {
+    use ::parquet::record::Field;
+    match field {
+        Field::Null => DataValue::Null,
+        Field::Str(text) => DataValue::text(text),
+        Field::Long(number) => DataValue::Integer(*number),
+        Field::Double(number) => DataValue::Real(*number),
+        Field::Bool(flag) => DataValue::Flag(*flag),
+        Field::Group(row) => {
+            DataValue::Rows(vec![row.get_column_iter().map(|(_, it)| value(it)).collect()])
+        }
+        Field::ListInternal(list) => {
+            let rows = list.elements().iter().map(value).flat_map(|it| match it {
+                DataValue::Rows(rows) => rows,
+                other => panic!("a list of {other:?}"),
+            });
+            DataValue::Rows(rows.collect())
+        }
+        other => panic!("no table has {other}"),
+    }
+}
+
+#[test]
+fn tables_in_parquet_have_lists_and_nulls() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    const ITEMS: &[DataColumn] =
+        &[DataColumn::text("name", "a"), DataColumn::time("time_us", "b").or_null()];
+    const COLUMNS: &[DataColumn] = &[
+        DataColumn::count("number", "c").or_null(),
+        DataColumn::rows("items", ITEMS, "d"),
+        DataColumn::flag("flag", "e"),
+        DataColumn::rows("perhaps", ITEMS, "f").or_null(),
+    ];
+    let item = |name: &str, time| vec![DataValue::text(name), time];
+    let (none, flag) = (DataValue::Rows(Vec::new()), DataValue::Flag);
+    let two = vec![item("a", DataValue::Real(0.5)), item("b", DataValue::Null)];
+    let rows = vec![
+        vec![DataValue::Integer(1), none.clone(), flag(true), DataValue::Null],
+        vec![DataValue::Null, DataValue::Rows(two.clone()), flag(false), none.clone()],
+        vec![DataValue::Integer(-3), none, flag(true), DataValue::Rows(two)],
+    ];
+    let notes = vec![("note", "text".to_owned())];
+    let table = TypedTable { name: "lines", columns: COLUMNS, rows, notes };
+    let mut out = Vec::new();
+    parquet::write(&mut out, &table).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
+    let read: Vec<Vec<DataValue>> = reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| row.unwrap().get_column_iter().map(|(_, it)| value(it)).collect())
+        .collect();
+    assert_eq!(read, table.rows);
+    let notes = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    assert!(notes.iter().any(|it| it.key == "note" && it.value.as_deref() == Some("text")));
+}
+
+#[test]
 fn pprof_has_exact_lines_and_every_metric() {
     let profile = decoded(&bytes(ExportFormat::Pprof, None, false));
     let text = |row: i64| profile.string_table[usize::try_from(row).unwrap()].as_str();
@@ -293,7 +363,7 @@ fn names_that_there_are_not_are_answered_with_those_that_there_are() {
     let error = "svg".parse::<ExportFormat>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "unknown format `svg`, expected one of: folded, speedscope, firefox, pprof, csv, parquet, perfetto"
+        "unknown format `svg`, expected one of: folded, speedscope, firefox, pprof, csv, parquet, arrow, perfetto"
     );
     let error = "gpu".parse::<StackMetric>().unwrap_err().to_string();
     let expected = "cpu, cuda, gpu_idle, sync, waiting, alloc";
@@ -306,7 +376,10 @@ fn a_recording_without_anything_gives_files_that_are_valid() {
     run.stacks = Some(StackBooks::default());
     for format in ExportFormat::ALL.into_iter().filter(|it| !it.needs_timeline()) {
         let mut out = Vec::new();
-        let options = ExportOptions { format, metric: None, all: true };
+        let rules = RuleOptions::default();
+        let data = DataOptions { code: CodeFilter::ALL, rules: &rules, part: None };
+        let tables = &[DataTable::Stacks];
+        let options = ExportOptions { format, metric: None, all: true, tables, data };
         write(&mut out, &recording(&run, &sources), options).unwrap();
         match format {
             ExportFormat::Folded => assert_eq!(out, b""),
@@ -319,6 +392,12 @@ fn a_recording_without_anything_gives_files_that_are_valid() {
                 firefox_threads(std::str::from_utf8(&out).unwrap());
             }
             ExportFormat::Parquet => assert_eq!(parquet_rows(out).len(), 0),
+            ExportFormat::Arrow => {
+                let reader =
+                    arrow_ipc::reader::StreamReader::try_new(out.as_slice(), None).unwrap();
+                assert_eq!(reader.schema().fields().len(), stack_table::STACKS.len());
+                assert_eq!(reader.count(), 0);
+            }
             ExportFormat::Perfetto => unreachable!("it has no stacks"),
         }
     }
