@@ -703,6 +703,10 @@ class _Memory:
     def last_step_begins(self):
         """Has the gradients of the last step noted when an optimizer takes them: many programs drop them after it."""
         self._since = _microseconds()
+        # A compiled step of an optimizer would be compiled once more if it had another hook.
+        counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+        if counters and counters.get("frames"):
+            return
         register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
         if register is not None and self._hook is None and self._is_in_use():
             self._hook = register(self._stepped)
@@ -720,13 +724,18 @@ class _Memory:
             cuda._lazy_call(self._try_to_start)
 
     def _try_to_start(self):
-        # An exception would be one of the program's. The steps try again, and report it.
+        # PyTorch calls it while the device is being prepared, and says only later that it is in use. An exception would be
+        # one of the program's; the steps try again, and report it.
         with contextlib.suppress(Exception):
-            self.start()
+            self._begin()
 
     def start(self):
         """Begins if a device is in use and nobody records its memory; raises what says why it cannot."""
-        if self._is_ours or self._is_over or not self._is_in_use():
+        if self._is_in_use():
+            self._begin()
+
+    def _begin(self):
+        if self._is_ours or self._is_over:
             return
         memory = sys.modules["torch.cuda"].memory
         # PyTorch before 2.1 takes other arguments, and cannot be asked whether it is on.

@@ -65,9 +65,10 @@ class Cuda(types.ModuleType):
         self._waiting = []
 
     def init(self):
-        self._is_used = True
+        # What waits for it is called before PyTorch says that it is in use.
         for call in self._waiting:
             call()
+        self._is_used = True
 
     def is_initialized(self):
         return self._is_used

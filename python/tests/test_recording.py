@@ -194,6 +194,12 @@ class Memory(RecordingTest):
         _, tensors = self.purposes(step, skip=1, steps=2)
         self.assertEqual([it for it in tensors if it[1] == "gradient"], [(0x3000, "gradient")])
         self.assertEqual(hooks, {})
+        # Not where the program compiles: it would compile once more.
+        compiler = types.ModuleType("torch._dynamo.utils")
+        compiler.counters = {"frames": {"ok": 1}}
+        self.enter(mock.patch.dict(sys.modules, {compiler.__name__: compiler}))
+        _, tensors = self.purposes(step, skip=1, steps=2)
+        self.assertEqual([it for it in tensors if it[1] == "gradient"], [])
 
     def test_memory_that_runs_out_leaves_a_snapshot(self):
         self.cuda.init()
