@@ -98,15 +98,19 @@ impl Random {
 
 /// The rows of statements on one line, outside of strings.
 fn simple_rows(text: &EditedText) -> Vec<usize> {
+    let begin_in_string = begin_in_string(text);
+    (0..text.len()).filter(|&row| !begin_in_string[row] && text[row].is_simple()).collect()
+}
+
+/// By row, whether it begins within a string of several lines, such as a docstring: nothing that runs stands there.
+fn begin_in_string(text: &EditedText) -> Vec<bool> {
     let mut is_string = false;
-    let mut rows = Vec::new();
-    for (row, line) in text.iter().enumerate() {
-        if !is_string && line.is_simple() {
-            rows.push(row);
-        }
+    let begins = |line: &EditedLine| {
+        let begins = is_string;
         is_string ^= line.text.matches("\"\"\"").count() % 2 == 1;
-    }
-    rows
+        begins
+    };
+    text.iter().map(begins).collect()
 }
 
 /// Rows of functions: from the `def` (or decorator) to after the last line.
@@ -379,7 +383,9 @@ fn figures(map: &LineMap, n_lines: u32, ran: &EditedText, now: &EditedText, what
         (text[rows].iter().filter(|it| spelled(&it.text) == line).count(), line)
     };
     let is_same = |line: u32, at: u32| count(ran, line as usize - 1) == count(now, at as usize - 1);
-    for line in (1..=n_lines).filter(|&line| ran[line as usize - 1].is_code()) {
+    let begin_in_string = begin_in_string(ran);
+    let may_run = |row: usize| ran[row].is_code() && !begin_in_string[row];
+    for line in (1..=n_lines).filter(|&line| may_run(line as usize - 1)) {
         let truth = went.get(&line);
         let carried = map.current(line);
         if let Some(Carried { line: at, is_edited: false }) = carried
