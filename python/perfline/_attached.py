@@ -274,8 +274,7 @@ class Session:
         elif self._options.get("parent") == os.getppid():
             say(
                 "nothing was recorded: the program ended before an optimizer stepped, a data loader gave a batch or a "
-                "backward pass ended; "
-                "record a block of it with `with perfline.profile(steps=None):`"
+                "backward pass ended; record a block of it with `with perfline.profile(steps=None):`"
             )
 
     def _saves_memory_that_is_out(self, kind):

@@ -31,12 +31,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     for events in by_tid.values_mut() {
         events.sort_by_key(|&id| (host.start[id.index()], host.python.id[host.detail_row(id)]));
     }
-    let has_more = callers.lines.is_some()
-        || !callers.texts.is_empty()
-        || !callers.modules.is_empty()
-        || !callers.plain_steps.is_empty()
-        || !callers.loader_workers.worked.is_empty();
-    if callers.threads.is_empty() && has_more {
+    if callers.threads.is_empty() && callers.has_more_than_calls() {
         // The trace names the callers itself.
         profile.meta.torch = callers.torch.or(profile.meta.torch);
         return warnings;

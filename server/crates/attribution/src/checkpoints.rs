@@ -1,7 +1,7 @@
 //! Activation checkpointing: the frames of PyTorch in which the forward pass is computed again.
 
 use recorded::Frame;
-use stack_books::is_checkpoint_file;
+use stack_books::recomputes;
 
 /// What a frame does in `torch.utils.checkpoint`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,10 +20,9 @@ pub(crate) enum CheckpointFrame {
 impl CheckpointFrame {
     /// By the file and the function of a frame.
     pub(crate) fn of(frame: Frame<'_>) -> Self {
-        // Until PyTorch 2.0 the hook `unpack` computes by itself.
         match frame.function {
-            "recompute_fn" | "unpack" if is_checkpoint_file(frame.file) => Self::Recompute,
-            "backward" if is_checkpoint_file(frame.file) => Self::Backward,
+            "backward" if recomputes(frame.file, frame.function) => Self::Backward,
+            _ if recomputes(frame.file, frame.function) => Self::Recompute,
             "backward" if is_autograd_file(frame.file) => Self::Autograd,
             _ => Self::Other,
         }

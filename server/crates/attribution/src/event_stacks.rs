@@ -1,8 +1,8 @@
 //! The line stack of every event: what the timeline pass finds, and all charging goes by.
 
 use ledger::Evidence;
-use line_stacks::{LineId, Node, Stacks};
-use profile::{HostEventId, HostKind, Profile};
+use line_stacks::{LineId, Lines, Node, Stacks};
+use profile::{HostEventId, HostKind, PlaceInFrame, Profile};
 use recorded::Frame;
 
 use crate::names::Names;
@@ -39,6 +39,19 @@ pub(crate) struct EventStacks<'a> {
     pub(crate) backward_nodes: Vec<HostEventId>,
     /// The line stack of each memory event, in their order.
     pub(crate) memory_stacks: Vec<Node>,
+}
+
+/// The line of a place in a frame whose function is defined on the line `definition`, or `None` where it is not known.
+pub(crate) fn line_in_frame(
+    place: PlaceInFrame,
+    definition: LineId,
+    lines: &mut Lines,
+) -> Option<LineId> {
+    match place {
+        PlaceInFrame::Unknown => None,
+        PlaceInFrame::Definition => Some(definition),
+        PlaceInFrame::Line(number) => Some(lines.line(lines.file_of(definition), number)),
+    }
 }
 
 impl EventStacks<'_> {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use call_sites::{Costs, infer};
 use ledger::{Evidence, Ns};
 use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
-use profile::{FrameLines, HostEventId, HostKind, PlaceInFrame, Profile};
+use profile::{FrameLines, HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
-use crate::event_stacks::EventStacks;
+use crate::event_stacks::{EventStacks, line_in_frame};
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
@@ -716,15 +716,11 @@ fn stack_at(lines: &FrameLines, stacks: &mut Stacks, open: &OpenEvent, at: Ns) -
     let (Some((place, until)), Some(definition)) = (place, definition) else {
         return (open.line_stack, Ns::MAX);
     };
-    let line = match place {
-        PlaceInFrame::Unknown => return (open.line_stack, until),
-        PlaceInFrame::Definition => definition,
-        PlaceInFrame::Line(number) => {
-            let file = stacks.lines.file_of(definition);
-            stacks.lines.line(file, number)
-        }
+    let stack = match line_in_frame(place, definition, &mut stacks.lines) {
+        Some(line) => stacks.with_line(open.line_stack, true, line, Evidence::Exact),
+        None => open.line_stack,
     };
-    (stacks.with_line(open.line_stack, true, line, Evidence::Exact), until)
+    (stack, until)
 }
 
 /// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow

@@ -29,6 +29,34 @@ pub struct Callers {
     pub loader_workers: RecordedWorkers,
 }
 
+impl Callers {
+    /// Whether anything but calls was recorded: such a side-car lacks no calls if it has none.
+    #[must_use]
+    pub fn has_more_than_calls(&self) -> bool {
+        // By name, so that a further field cannot be forgotten.
+        let Self {
+            strings: _,
+            torch: _,
+            threads: _,
+            lines,
+            texts,
+            commit,
+            is_dirty: _,
+            modules,
+            plain_steps,
+            command,
+            loader_workers,
+        } = self;
+        lines.is_some()
+            || !texts.is_empty()
+            || commit.is_some()
+            || !modules.is_empty()
+            || !plain_steps.is_empty()
+            || command.is_some()
+            || !loader_workers.worked.is_empty()
+    }
+}
+
 /// How much the worker processes of data loaders worked while steps were recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordedWorkers {
@@ -73,4 +101,18 @@ pub struct ThreadCallers {
     pub file: Vec<StrId>,
     /// Line in that file that made the call, 1-based; 0 when unknown.
     pub line: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_car_may_hold_other_things_than_calls() {
+        assert!(!Callers::default().has_more_than_calls());
+        let commit = Some("5f1a".to_owned());
+        assert!(Callers { commit, ..Callers::default() }.has_more_than_calls());
+        let command = Some("train.py".to_owned());
+        assert!(Callers { command, ..Callers::default() }.has_more_than_calls());
+    }
 }

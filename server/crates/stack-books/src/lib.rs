@@ -19,5 +19,5 @@ mod step_numbers;
 pub use books::{FrameRow, FramedLine, SizedOperator, StackBooks, StackFrame, StackRow};
 pub use event_choice::EventChoice;
 pub use module_pattern::ModulePattern;
-pub use phase::{TrainingPhase, is_checkpoint_file};
+pub use phase::{TrainingPhase, is_checkpoint_file, recomputes};
 pub use step_numbers::StepNumbers;

@@ -55,7 +55,7 @@ impl TrainingPhase {
             file.contains(part) || (file.contains('\\') && file.replace('\\', "/").contains(part))
         };
         let function = function.rsplit('.').next().unwrap_or(function);
-        if is_checkpoint_file(file) && matches!(function, "recompute_fn" | "unpack" | "backward") {
+        if recomputes(file, function) {
             return Some(Self::Recompute);
         }
         // Schedulers of learning rates wrap `step`, whose own frame follows.
@@ -111,6 +111,12 @@ const CHECKPOINT: &str = "torch/utils/checkpoint.py";
 pub fn is_checkpoint_file(path: &str) -> bool {
     path.ends_with(CHECKPOINT)
         || (path.contains('\\') && path.replace('\\', "/").ends_with(CHECKPOINT))
+}
+
+/// Whether a function of a file computes again what the forward pass has computed.
+#[must_use]
+pub fn recomputes(file: &str, function: &str) -> bool {
+    matches!(function, "recompute_fn" | "unpack" | "backward") && is_checkpoint_file(file)
 }
 
 /// What the ranges of autograd's nodes are called (`torch/csrc/autograd/engine.cpp`).

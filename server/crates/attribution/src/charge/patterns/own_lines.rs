@@ -2,8 +2,10 @@
 
 use ledger::{Ns, PatternBooks};
 use line_stacks::{LineId, Lines};
-use profile::{FrameLines, HostEventId, PlaceInFrame};
+use profile::{FrameLines, HostEventId};
 use rustc_hash::FxHashMap;
+
+use crate::event_stacks::line_in_frame;
 
 /// The time of a frame outside of the events in it.
 #[derive(Debug)]
@@ -27,10 +29,7 @@ impl OwnLines {
         while self.clock < until
             && let Some((place, next)) = of_frames.place(self.frame, self.clock)
         {
-            let line = match place {
-                PlaceInFrame::Line(number) => lines.line(lines.file_of(self.definition), number),
-                PlaceInFrame::Definition | PlaceInFrame::Unknown => self.definition,
-            };
+            let line = line_in_frame(place, self.definition, lines).unwrap_or(self.definition);
             let end = next.min(until);
             let cpu = end - self.clock;
             let books = PatternBooks { count: 1, cpu, ..PatternBooks::default() };
