@@ -215,6 +215,10 @@ impl LedgerStore<'_> {
         if !key.is_settled || !is_long || !are_texts_kept || !self.options.known_texts.is_empty() {
             return;
         }
+        // What such a text was made from is not in an entry.
+        if sources.iter().any(|it| it.origin == TextOrigin::ArrangedFile) {
+            return;
+        }
         let mut kept = kept_files(files, sources);
         if *has_kept_more {
             // The next load finds the copies.
@@ -355,6 +359,8 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
             }
             (Some(hash), TextOrigin::File) => KeptText::File(hash),
             (Some(hash), TextOrigin::NewerFile) => KeptText::NewerFile(hash),
+            // Nothing is kept that was made with it.
+            (Some(_), TextOrigin::ArrangedFile) => KeptText::Unknown,
         };
         KeptFile {
             recorded: file.path.clone(),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use ledger::{Ledger, SourceFile, SourceFit};
 use ledger_file::{LedgerHead, LedgerInput, Ledgers, TextDigest};
-use recorded::TextOrigin;
 
 use crate::sources::Finder;
 use crate::{Input, InputKind, Run, SourceFolders};
@@ -18,7 +17,7 @@ pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, Str
     let digest = |key: &String| {
         let ran = run.text_that_ran(key, |path| sources.read(path))?;
         // A file of ledgers says which text ran, not which one may have.
-        if ran.origin == TextOrigin::NewerFile {
+        if ran.origin.is_doubtful() {
             return None;
         }
         Some((key.clone(), TextDigest::of(&ran.text)))

@@ -19,7 +19,8 @@ use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
-    RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files,
+    RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_calls,
+    recorded_snapshot_files,
 };
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
@@ -563,7 +564,9 @@ impl<'a> LoadContext<'a> {
         let files = files_of_all(&trace.profile, &captures);
         let at = RecordedAt::of_trace(&trace.profile, &file.path, commit);
         let recording = || RecordingKey::of_trace(&trace.profile);
-        let made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
+        let mut made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
+        let calls = |files: &BTreeSet<&str>| recorded_calls(&trace.profile, files);
+        self.finder.arrange(&made_from.files, &mut made_from.sources, calls);
         let sources = &made_from.sources;
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {

@@ -226,21 +226,30 @@ impl Run {
     }
 
     /// What is doubtful about the sources: one line for the files on disk that may not be the text that ran, one for those that
-    /// are not, and one for those that were not found. Time in the latter is shown on functions where the recording names no
+    /// are not, one for those of which nothing can be told, and one for those that were not found. Time in the latter is shown on functions where the recording names no
     /// line. Where the text that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
-        let mut newer = self.texts.iter().filter(|(_, it)| it.origin == TextOrigin::NewerFile);
-        let newer = newer.next().map(|(first, _)| {
-            let files = match newer.count() {
-                0 => format!("{first} was"),
-                n => format!("{} source files (e.g. {first}) were", n.saturating_add(1)),
+        let doubtful = |origin: TextOrigin, what: [&str; 2], why: &str| {
+            let mut files = self.texts.iter().filter(|(_, it)| it.origin == origin);
+            let (first, _) = files.next()?;
+            let files = match files.count() {
+                0 => format!("{first} {}", what[0]),
+                n => format!("{} source files (e.g. {first}) {}", n.saturating_add(1), what[1]),
             };
-            format!(
-                "{files} changed after the recording, and what ran is not known: numbers are marked with ≈, because they may \
-                 stand on wrong lines; record with the Python package, which keeps the texts"
-            )
-        });
+            Some(format!("{files}{why}; record with the Python package, which keeps the texts"))
+        };
+        let newer = doubtful(
+            TextOrigin::NewerFile,
+            ["was changed", "were changed"],
+            " after the recording, and what ran is not known: numbers are marked with ≈, because they may stand on wrong lines",
+        );
+        let arranged = doubtful(
+            TextOrigin::ArrangedFile,
+            ["is not the text that ran", "are not the texts that ran"],
+            ", which is not known: numbers stand on the lines that what was recorded goes best with, marked with ≈; check out \
+             the version that was recorded",
+        );
         let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
             // What is no Python file cannot be looked for. Your files come first.
             let is_python =
@@ -268,6 +277,6 @@ impl Run {
         );
         let missing =
             doubt(SourceFit::Missing, ["was not found", "were not found"], "pass --root or --site");
-        newer.into_iter().chain(edited).chain(missing).collect()
+        [newer, arranged, edited, missing].into_iter().flatten().collect()
     }
 }

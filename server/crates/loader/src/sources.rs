@@ -1,13 +1,14 @@
 //! Finds the files that a recording names: your code under the root, libraries under the library roots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
 use pysource::{Function, FunctionKind, LineIndex, Module};
 use recorded::{
-    RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+    CallsByFile, RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
+    TextsByFile,
 };
 
 use crate::file_identity::FileIdentity;
@@ -196,6 +197,46 @@ impl Finder {
             sources.insert(&file.path, source);
         }
         sources
+    }
+
+    /// Gives the files of yours of which nobody knows the text that ran a text that it may have been: that of the file, with
+    /// functions and calls put on the lines on which a trace names them. `calls` are those of some of `files`.
+    pub(crate) fn arrange(
+        &self,
+        files: &[RecordedFile],
+        sources: &mut RecordedSources,
+        calls: impl FnOnce(&BTreeSet<&str>) -> CallsByFile,
+    ) {
+        let is_unknown = |file: &&RecordedFile| {
+            let source = sources.get(&file.path).filter(|it| it.is_user_code);
+            let is_cell = pysource::recorded_cell(&file.path).is_some();
+            source.is_some_and(|it| match it.text {
+                None => it.fit == SourceFit::Edited && !is_cell && it.path.is_some(),
+                Some(_) => it.origin == TextOrigin::NewerFile,
+            })
+        };
+        let unknown: Vec<&RecordedFile> = files.iter().filter(is_unknown).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let calls = calls(&unknown.iter().map(|it| it.path.as_str()).collect());
+        for file in unknown {
+            let Some(source) = sources.get(&file.path).cloned() else { continue };
+            let python = source.path.as_ref().and_then(|it| self.python_file(it));
+            let calls = calls.get(&file.path).map(Vec::as_slice).unwrap_or_default();
+            let arranged =
+                python.as_ref().and_then(|it| pysource::arranged(&it.text, &file.functions, calls));
+            let Some(text) = arranged.filter(|it| {
+                python
+                    .is_some_and(|python| source.text.is_none() || !is_same_text(it, &python.text))
+            }) else {
+                continue;
+            };
+            let module = Arc::new(Module::parse(&text));
+            let arranged =
+                TextOfFile { text: text.into(), origin: TextOrigin::ArrangedFile, module };
+            sources.insert(&file.path, arranged.source(source));
+        }
     }
 
     /// The cell whose text has `hash`, which says that it is the one that ran.

@@ -145,9 +145,12 @@ async fn numbers_follow_the_text_that_ran_from_git() {
     // `parameter.detach().norm()` has no recorded line, `loss.backward()` has one that is another statement now.
     let [norm, backward] = ["norm())", "loss.backward()"]
         .map(|it| format!("{}:", now.lines().position(|line| line.contains(it)).unwrap()));
-    let is_there = |hints: &[String], line: &str| hints.iter().any(|it| it.starts_with(line));
+    // Without a mark.
+    let is_there = |hints: &[String], line: &str| {
+        hints.iter().any(|it| it.starts_with(line) && !it.contains('≈'))
+    };
     let without = hints().await;
-    assert!(!is_there(&without, &norm) && !is_there(&without, &backward), "{without:#?}");
+    assert!(without.iter().all(|it| it.contains('≈')), "{without:#?}");
     let ran = std::fs::read_to_string(data.join("base/train.py")).unwrap();
     let mut git = repository::Repository::new(folder.path());
     git.commit(&[("train.py", &ran)], began - 60);

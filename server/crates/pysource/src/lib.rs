@@ -3,8 +3,8 @@
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
 //! order ([`flow`]), which edits make it faster and are provably what they say ([`edits`], [`Move`]), what comments say
 //! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`]), byte offsets and positions ([`LineIndex`]),
-//! carrying line numbers from the text that was recorded to the text as it is now ([`LineMap`]), and which statements of two
-//! versions of a program are the same ones ([`correspondence`]). This is the only user of the Python parser, whose types end
+//! carrying line numbers from the text that was recorded to the text as it is now ([`LineMap`]), what that text may have been
+//! ([`arranged`]), and which statements of two versions of a program are the same ones ([`correspondence`]). This is the only user of the Python parser, whose types end
 //! here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
@@ -17,6 +17,8 @@
 //! and in the language server protocol; a text has one line more than it has line ends, so that an editor's last,
 //! empty line is one too.
 
+mod alignment;
+mod arrangement;
 mod collect;
 mod correspondence;
 mod directives;
@@ -38,6 +40,7 @@ mod statements;
 mod syncs;
 mod values;
 
+pub use arrangement::{RecordedCall, arranged};
 pub use correspondence::{
     Correspondence, MatchStatus, MatchedLines, NamedText, StatementLines, correspondence,
 };

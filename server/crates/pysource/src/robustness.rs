@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::Module;
+use crate::{Module, RecordedCall, arranged};
 
 /// Nested deeper than CPython takes, in everything that nests, on the 2 MiB of a test's thread.
 #[test]
@@ -68,6 +68,34 @@ proptest! {
     #[test]
     fn any_text_gives_sound_tables(text in scraps()) {
         is_sound(&text)?;
+    }
+
+    /// What is made of any two texts of which one ran has functions of it on their lines.
+    #[test]
+    fn any_text_is_arranged(text in scraps(), other in scraps(), lines in 1_u32..9) {
+        let functions = |text: &str| -> Vec<(String, u32)> {
+            let module = Module::parse(text);
+            let functions = module.functions().iter();
+            functions.map(|it| (it.name.clone(), it.first_line + lines)).collect()
+        };
+        let call = |(name, line): &(String, u32)| RecordedCall {
+            line: *line,
+            name: name.clone(),
+            is_built_in: line % 2 == 0,
+        };
+        let mut ran = functions(&text);
+        ran.extend(functions(&other));
+        let calls: Vec<RecordedCall> = ran.iter().map(call).collect();
+        for calls in [&calls[..], &[]] {
+            if let Some(arranged) = arranged(&text, &ran, calls) {
+                let before = Module::parse(&text);
+                let after = Module::parse(&arranged);
+                prop_assert!(before.has_errors() || !after.has_errors(), "{arranged:?}");
+                prop_assert!(before.has_errors() || ran.iter().any(|(name, line)| {
+                    after.named(name).chain(after.functions()).any(|it| it.first_line == *line)
+                }), "{arranged:?}");
+            }
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The files that a recording names, with the functions that ran in them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use profile::{HostKind, Profile, Snapshot, StrId};
+use pysource::RecordedCall;
 
 use crate::frames::{Frame, is_python, parse_caller, provenance};
+use crate::waiting::built_in;
 
 /// A file that a recording names, with the functions that ran in it: enough to find and confirm it on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,6 +69,37 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
         }
     }
     files.finish()
+}
+
+/// What was called on which lines, by recorded path.
+pub type CallsByFile = BTreeMap<String, Vec<RecordedCall>>;
+
+/// The calls of which a trace names the line in one of `files`.
+#[must_use]
+pub fn recorded_calls(profile: &Profile, files: &BTreeSet<&str>) -> CallsByFile {
+    let mut calls = CallsByFile::new();
+    let mut seen = HashSet::new();
+    let host = &profile.host;
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+        let caller = host.python.caller[host.detail_row(id)];
+        let name = host.name[id.index()];
+        if caller.get().is_none() || !seen.insert((caller, name)) {
+            continue;
+        }
+        if let Some((file, line)) = parse_caller(profile.strings.get(caller))
+            && files.contains(file)
+        {
+            let name = profile.strings.get(name);
+            let frame = Frame::parse(name).map(|it| it.function);
+            let built_in = built_in(name).map(|(function, _)| function);
+            calls.entry(file.to_owned()).or_default().push(RecordedCall {
+                line,
+                name: frame.or(built_in).unwrap_or_default().to_owned(),
+                is_built_in: frame.is_none() && built_in.is_some(),
+            });
+        }
+    }
+    calls
 }
 
 /// The files that a snapshot names, by recorded path. Frames without a line (C++) are left out.

@@ -24,7 +24,9 @@ mod sources;
 mod steps;
 mod waiting;
 
-pub use files::{RecordedFile, recorded_files, recorded_snapshot_files};
+pub use files::{
+    CallsByFile, RecordedFile, recorded_calls, recorded_files, recorded_snapshot_files,
+};
 pub use frames::{
     Frame, function_of, is_compiled_range, is_path_of, is_python, parse_caller, provenance,
 };

@@ -24,6 +24,16 @@ pub enum TextOrigin {
     /// The file, though it was changed after the recording: the functions that ran are where the recording names them, and
     /// of their lines nothing is known.
     NewerFile,
+    /// The file as it is now, with its functions put where the recording names them (`pysource::arranged`).
+    ArrangedFile,
+}
+
+impl TextOrigin {
+    /// Whether its lines may be others than those that ran, so that all numbers on them are marked.
+    #[must_use]
+    pub fn is_doubtful(self) -> bool {
+        matches!(self, Self::NewerFile | Self::ArrangedFile)
+    }
 }
 
 /// The id of a commit.
@@ -102,7 +112,7 @@ impl TextThatRan {
     #[must_use]
     pub fn lines_in(&self, current: &str) -> LineMap {
         let lines = LineMap::between(&self.text, current);
-        if self.origin == TextOrigin::NewerFile { lines.doubted() } else { lines }
+        if self.origin.is_doubtful() { lines.doubted() } else { lines }
     }
 }
 
@@ -170,6 +180,11 @@ impl RecordedSources {
             Some((source.key.clone(), TextThatRan { text, origin: source.origin }))
         });
         texts.collect()
+    }
+
+    /// What is known about each file.
+    pub fn iter(&self) -> impl Iterator<Item = &RecordedSource> {
+        self.files.values()
     }
 
     /// What is known about a recorded path.

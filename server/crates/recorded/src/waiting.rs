@@ -60,7 +60,7 @@ pub fn is_waiting_call(name: &str) -> bool {
 
 /// Name and owner of a built-in call, as Python prints it: `<built-in method acquire of _thread.lock object at 0x7f>`,
 /// `<built-in function sleep>`, `<method 'recv' of '_socket.socket' objects>`.
-fn built_in(name: &str) -> Option<(&str, &str)> {
+pub(crate) fn built_in(name: &str) -> Option<(&str, &str)> {
     let inner = name.strip_prefix('<')?.strip_suffix('>')?;
     if let Some(function) = inner.strip_prefix("built-in function ") {
         return Some((function, ""));

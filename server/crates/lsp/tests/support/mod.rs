@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each session uses a part of it")]
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, reason = "a module of tests")]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -257,6 +257,17 @@ impl Client {
     pub async fn hints(&mut self, uri: &str) -> Vec<String> {
         let result = self.request("textDocument/inlayHint", hint_params(uri)).await.unwrap();
         shown(&result)
+    }
+
+    /// The titles of the lenses of a file, by line (from 1); of several on one line the last.
+    pub async fn lenses(&mut self, uri: &str) -> BTreeMap<u32, String> {
+        let params = json!({"textDocument": {"uri": uri}});
+        let lenses = self.request("textDocument/codeLens", params).await.unwrap();
+        let lens = |it: &Value| {
+            let line = it["range"]["start"]["line"].as_u64().unwrap() as u32 + 1;
+            (line, it["command"]["title"].as_str().unwrap_or_default().to_owned())
+        };
+        lenses.as_array().unwrap().iter().map(lens).collect()
     }
 
     pub async fn command(&mut self, command: &str, arguments: Value) -> Result<Value, Value> {

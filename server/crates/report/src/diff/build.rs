@@ -299,6 +299,7 @@ fn sources(texts: &[BTreeMap<String, TextThatRan>; 2], difference: &Difference) 
             from(TextOrigin::Kept, "kept"),
             from(TextOrigin::File, "on disk"),
             from(TextOrigin::NewerFile, "on disk, changed since"),
+            from(TextOrigin::ArrangedFile, "on disk, with functions put where they ran"),
         ];
         // Several files of one commit are of several blobs.
         let mut by_commit: BTreeMap<CommitId, (usize, GitBlob)> = BTreeMap::new();
