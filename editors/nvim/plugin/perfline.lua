@@ -1,11 +1,11 @@
--- Loaded at start-up, so it loads nothing itself: a command, maps, and what waits for the first Python file.
+-- Loaded at start-up, so it loads nothing itself: a command, maps, and what waits for the first Python file or notebook.
 if vim.g.loaded_perfline then return end
 vim.g.loaded_perfline = true
 
 local group = vim.api.nvim_create_augroup('perfline', {})
 vim.api.nvim_create_autocmd('FileType', {
   group = group,
-  pattern = 'python',
+  pattern = { 'python', 'markdown', 'quarto' },
   callback = function(event) require('perfline.client').autostart(event.buf) end,
 })
 vim.api.nvim_create_autocmd('LspAttach', {

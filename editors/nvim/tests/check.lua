@@ -626,6 +626,66 @@ local function reset()
   if usual then ok('as usual', wait(function() return hint(ITEM) == usual end), hints) end
 end
 
+-- What the kernel ran is known by a hash of each cell, so that any text with such a cell has its numbers.
+test('notebooks', function()
+  local folder = vim.env.PERFLINE_NOTEBOOK
+  local own = buf
+  local function shows(code, pattern)
+    return wait(function() return (hint(code) or ''):find(pattern) end)
+  end
+  for _, name in ipairs({ 'percent.py', 'light.py', 'markdown.md', 'myst.md' }) do
+    vim.cmd.edit(folder .. '/' .. name)
+    buf = vim.api.nvim_get_current_buf()
+    ok(name .. ' has hints', shows(BACKWARD, 'ms cpu$'), function() return hint(BACKWARD) or vim.bo.filetype end)
+    ok('in each cell', shows('F.gelu(block(x))', '~.* ms cpu'), function() return hint('F.gelu(block(x))') end)
+    ok('and heat', wait(function() return heat()[line_of(BACKWARD)] and heat()[line_of('F.gelu')] end), heat)
+  end
+  choose = nil
+  vim.cmd('Perfline hot')
+  ok(
+    'hot lines are lines of the text',
+    wait(function()
+      return vim.iter(offered):any(function(it) return it:find('[%w]+%.%w+:%d%d  <module> +loss%.backward') end)
+    end),
+    function() return offered end
+  )
+  vim.cmd('Perfline functions')
+  ok(
+    'functions too',
+    wait(function()
+      return vim.iter(offered):any(function(it) return it:find('Classifier.forward', 1, true) end)
+    end),
+    function() return offered end
+  )
+
+  -- As jupytext.nvim shows a notebook file: as Python, under its own name.
+  vim.cmd.enew()
+  buf = vim.api.nvim_get_current_buf()
+  vim.api.nvim_buf_set_name(buf, folder .. '/notebook.ipynb')
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.fn.readfile(folder .. '/percent.py'))
+  vim.bo.filetype = 'python'
+  ok('a notebook file as Python', shows(BACKWARD, 'ms cpu$'), function() return hint(BACKWARD) end)
+  local place_of_cell = line_of('for x, y in data')
+  vim.api.nvim_buf_set_lines(buf, place_of_cell, place_of_cell, false, { '        print(x)' })
+  ok(
+    'the edited cell is followed',
+    wait(function() return hint(BACKWARD) and not hint('print(x)') end),
+    function() return hint(BACKWARD) end
+  )
+  at('import os')
+  vim.api.nvim_set_current_line('import sys')
+  ok(
+    'the other cells are as they were',
+    shows('F.gelu(block(x))', '~.* ms cpu'),
+    function() return hint('F.gelu(block(x))') end
+  )
+  vim.cmd('bwipeout!')
+
+  vim.cmd.edit(folder .. '/README.md')
+  ok('prose starts no server', #vim.lsp.get_clients({ bufnr = 0, name = 'perfline' }) == 0)
+  buf = own
+end)
+
 test('stopping', function()
   vim.cmd('Perfline stop')
   ok(

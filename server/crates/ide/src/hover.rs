@@ -132,7 +132,7 @@ fn title(source: &PlacedSource<'_>, placed: &Placed<'_>) -> LineSection {
 }
 
 fn title_of(source: &PlacedSource<'_>, line: u32, function: &str) -> LineSection {
-    let title = RichText::default().and_strong(format!("{}:{line}", base_name(source.key)));
+    let title = RichText::default().and_strong(format!("{}:{line}", base_name(source.name)));
     LineSection::Title(match function {
         "" => title,
         name => title.and(" · ").and_code(name),
