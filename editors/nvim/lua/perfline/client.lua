@@ -104,6 +104,8 @@ end
 function M.config()
   local options = config.options
   local capabilities = vim.lsp.protocol.make_client_capabilities()
+  -- Neovim shows the marks of Markdown, or hides them so that columns of tables do not line up any more.
+  capabilities.textDocument.hover.contentFormat = { 'plaintext' }
   capabilities.experimental = { perfline = { status = true, explain = true, setSettings = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,

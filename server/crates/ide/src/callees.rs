@@ -33,15 +33,18 @@ pub(crate) struct CalleeGroup {
     pub(crate) slowest: Option<(String, Ns)>,
 }
 
-/// What a line calls, the costliest first. The modules of a list are one where their names are recorded.
+/// What a line calls, the costliest first. The modules of a list are one where their names are recorded, else those of a class.
 pub(crate) fn callee_groups(callees: &BTreeMap<String, Call>) -> Vec<CalleeGroup> {
     let mut groups: BTreeMap<String, Vec<(&str, &Call)>> = BTreeMap::new();
     for (name, call) in callees {
-        let path = name.strip_prefix(MODULE).and_then(|it| it.rsplit_once(" ("));
-        let key = path.map_or_else(
-            || name.clone(),
-            |(path, class)| format!("{MODULE}{} ({class}", module_pattern(path)),
-        );
+        let key = match name.strip_prefix(MODULE).map(|it| (it, it.rsplit_once(" ("))) {
+            Some((_, Some((path, class)))) => {
+                format!("{MODULE}{} ({class}", module_pattern(path))
+            }
+            // A class with its number.
+            Some((module, None)) => format!("{MODULE}{}", module_pattern(module)),
+            None => name.clone(),
+        };
         groups.entry(key).or_default().push((name, call));
     }
     let mut groups: Vec<_> = groups.into_values().map(|it| group(&it)).collect();
@@ -70,6 +73,15 @@ fn group(calls: &[(&str, &Call)]) -> CalleeGroup {
             name: format!("{first} … {last} ({class}"),
             call,
             slowest: Some((path.to_owned(), slowest.cpu)),
+        };
+    }
+    if let ([(name, _), _, ..], Some((slowest, most))) = (calls, slowest) {
+        let class = callee_name(name);
+        let class = class.rsplit_once('_').map_or(&*class, |(class, _)| class);
+        return CalleeGroup {
+            name: format!("{class} ({} modules)", calls.len()),
+            call,
+            slowest: Some((callee_name(slowest), most.cpu)),
         };
     }
     let name = calls.first().map_or_else(String::new, |(name, _)| callee_name(name));
@@ -154,10 +166,9 @@ mod tests {
             })
             .collect();
         let expected = [
-            ("Block_0", 1, 20, None),
+            ("Block (2 modules)", 2, 21, Some(("Block_0", 20))),
             ("layers.0 … layers.10 (Block)", 3, 16, Some(("layers.2", 9))),
             ("layers.1 (Other)", 1, 2, None),
-            ("Block_1", 1, 1, None),
         ];
         assert_eq!(shown, expected);
     }

@@ -305,7 +305,8 @@ fn findings(source: &PlacedSource<'_>, found: &[Finding], placed: &Placed<'_>) -
     });
     let section = |finding: &Finding| {
         let message = RichText::default().and_strong(diagnostics::message(source, finding));
-        LineSection::Text(message.and(" ").and_verbatim(finding.remedy))
+        let remedy = RichText::default().and_verbatim(finding.remedy);
+        LineSection::Text(RichText::lines([message, remedy]))
     };
     of_line.map(section).collect()
 }
@@ -637,7 +638,8 @@ mod tests {
 
             Waits for the kernels of line 4 (9 ms), line 5 (10 µs); afterwards the GPU idles 3.1 ms.
 
-            **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4 \\(11.7 % of the step\\)** A number is read from the device \\(.item\\(\\), float\\(\\), bool\\(\\), if, print\\). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
+            **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4 (11.7 % of the step)**  
+            A number is read from the device (.item(), float(), bool(), if, print). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
 
             | operator     | calls |  CPU | CUDA |
             | :----------- | ----: | ---: | ---: |
