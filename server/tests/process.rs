@@ -153,6 +153,15 @@ fn cells_of_notebooks_are_found_in_notebook_files_and_in_texts() {
             "{out}"
         );
 
+        // A line of the text is one of its cell.
+        let place = format!("{shown}:{backward}");
+        if section.starts_with(shown) && !shown.ends_with("ipynb") {
+            let (code, out, err) = at(&["show", &place]);
+            assert_eq!(code, Some(0), "{err}");
+            assert!(out.contains(&format!("{section}:7 · <module>")), "{out}");
+        }
+        let (_, of_file, _) = at(&["lines", "--file", section.split(':').next().unwrap()]);
+        assert!(of_file.contains("\"line_now\""), "{of_file}");
         let (_, out, _) = at(&["lines"]);
         let lines: Value = serde_json::from_str(&out).unwrap();
         let lines = lines["lines"].as_array().unwrap();

@@ -56,6 +56,7 @@ function M.items(done)
           what = it.message,
           uri = it.uri,
           line = it.line,
+          cell = require('perfline.hot').cell(it),
         }
       end,
       answer.findings

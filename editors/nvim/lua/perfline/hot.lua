@@ -23,6 +23,7 @@ local M = {}
 ---@field what string
 ---@field uri string?
 ---@field line integer?
+---@field cell perfline.Cell?
 
 ---@class perfline.Sum what the lines of a file or function cost together
 ---@field file string
@@ -36,6 +37,11 @@ local M = {}
 ---@field what string
 ---@field filename string?
 ---@field lnum integer
+---@field cell perfline.Cell? of a place in a notebook file, whose lines are those of the cell
+
+---@class perfline.Cell
+---@field file string as the server calls it
+---@field recordedLine integer
 
 -- The end of a text, where it is too long: of a path and of a qualified name that is the part to know it by.
 ---@param text string
@@ -91,10 +97,20 @@ function M.items_of(rows)
       cost = row.cells[1],
       what = row.what,
       filename = row.uri and vim.uri_to_fname(row.uri) or nil,
-      lnum = row.line or 1,
+      -- Of a notebook file, the lines are not those of its text.
+      lnum = not row.cell and row.line or 1,
+      cell = row.cell,
     }
   end
   return items
+end
+
+-- The cell of a place in a notebook file that no buffer shows as text.
+---@param place { file: string, uri: string?, recordedLine: integer }
+---@return perfline.Cell?
+function M.cell(place)
+  if not (place.uri and place.uri:find('#cell=%d+$')) then return nil end
+  return { file = place.file, recordedLine = place.recordedLine }
 end
 
 ---@param places perfline.Place[]
@@ -109,6 +125,7 @@ function M.items(places)
       what = what,
       uri = place.uri,
       line = place.line,
+      cell = M.cell(place),
     }
   end, places))
 end
@@ -119,8 +136,9 @@ function M.quickfix(items, title)
   local entries = {}
   for _, it in ipairs(items) do
     if it.filename then
-      entries[#entries + 1] =
-        { filename = it.filename, lnum = it.lnum, col = 1, text = ('%s  %s'):format(it.cost, it.what) }
+      local place = it.cell and ('  line %d of %s'):format(it.cell.recordedLine, it.cell.file) or ''
+      local text = ('%s%s  %s'):format(it.cost, place, it.what)
+      entries[#entries + 1] = { filename = it.filename, lnum = it.lnum, col = 1, text = text }
     end
   end
   vim.fn.setqflist({}, ' ', { title = title, items = entries })
@@ -195,6 +213,7 @@ function M.list_functions(query, done)
           what = place['function'],
           uri = place.uri,
           line = place.line,
+          cell = M.cell(place),
         }
       end
     end

@@ -3,6 +3,25 @@ local config = require('perfline.config')
 
 local M = {}
 
+local ATTACHED_MS = 3000
+
+-- Goes to a line of a cell once its notebook is open: a plugin may show it as text, and then the server knows the line.
+---@param cell perfline.Cell
+local function go_to_cell(cell)
+  local client = require('perfline.client')
+  local buf = vim.api.nvim_get_current_buf()
+  local function is_attached() return #vim.lsp.get_clients({ name = 'perfline', bufnr = buf }) > 0 end
+  vim.wait(ATTACHED_MS, function() return is_attached() or vim.bo[buf].filetype == 'json' end, 10)
+  local function say() client.say(('the line is line %d of %s'):format(cell.recordedLine, cell.file)) end
+  if not is_attached() then return say() end
+  client.ask('place', { file = cell.file, line = cell.recordedLine }, function(place)
+    if not (place and place.line and place.uri == vim.uri_from_bufnr(buf)) then return say() end
+    if vim.api.nvim_get_current_buf() ~= buf then return end
+    vim.api.nvim_win_set_cursor(0, { place.line, 0 })
+    vim.cmd('normal! ^zvzz')
+  end, buf)
+end
+
 ---@param it perfline.Item
 function M.go(it)
   if not it.filename then
@@ -13,6 +32,7 @@ function M.go(it)
   if vim.fs.normalize(it.filename) ~= vim.fs.normalize(vim.api.nvim_buf_get_name(0)) then
     vim.cmd.edit(vim.fn.fnameescape(it.filename))
   end
+  if it.cell then return go_to_cell(it.cell) end
   vim.api.nvim_win_set_cursor(0, { math.min(it.lnum, vim.api.nvim_buf_line_count(0)), 0 })
   vim.cmd('normal! ^zvzz')
 end
