@@ -444,6 +444,15 @@ test('details', function()
     ),
     offered
   )
+  at('pred = model(x)')
+  choose = 1
+  vim.cmd('Perfline callees')
+  ok(
+    'choosing one goes to its forward',
+    wait(function() return here() == line_of('for layer, gate') - 1 end),
+    function() return { here(), offered } end
+  )
+  choose = nil
   at(ITEM)
   offered = nil
   vim.cmd('Perfline callers')

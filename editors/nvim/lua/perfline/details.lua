@@ -61,15 +61,17 @@ end
 function M.callees(line)
   ask(line or {}, function(details)
     if #details.callees == 0 then return client.say('this line calls nothing that was recorded') end
-    local place = details.place
-    local items = hot.items_of(
-      vim.tbl_map(
-        function(callee)
-          return { cells = { callee.text, callee.name }, what = callee.name, uri = place.uri, line = place.line }
-        end,
-        details.callees
-      )
-    )
+    local items = hot.items_of(vim.tbl_map(function(callee)
+      -- Where it begins; of a built-in, this line.
+      local place = callee.place and callee.place.uri and callee.place or details.place
+      return {
+        cells = { callee.text, callee.name },
+        what = callee.name,
+        uri = place.uri,
+        line = place.line,
+        cell = hot.cell(place),
+      }
+    end, details.callees))
     require('perfline.pick')(items, 'Callees')
   end)
 end

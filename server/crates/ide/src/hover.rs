@@ -386,18 +386,19 @@ fn calls(
 ) -> Vec<LineSection> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
     callers.sort_by_key(|&(line, time)| (Reverse(time), line));
-    let callees = callee_groups(&placed.books.callees);
+    let callees = callee_groups(scale.ledger(), &placed.books.callees);
     let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let callees = callees.iter().take(MAX_ROWS).map(|CalleeGroup { name, call, slowest }| {
-        let times = count(scale.mean(call.calls as f64));
-        let time = duration(scale.mean(call.cpu.as_f64()));
-        let slowest = slowest.as_ref().map_or_else(String::new, |(name, cpu)| {
-            format!(", slowest {name} {}", duration(scale.mean(cpu.as_f64())))
+    let callees =
+        callees.iter().take(MAX_ROWS).map(|CalleeGroup { name, call, slowest, .. }| {
+            let times = count(scale.mean(call.calls as f64));
+            let time = duration(scale.mean(call.cpu.as_f64()));
+            let slowest = slowest.as_ref().map_or_else(String::new, |(name, cpu)| {
+                format!(", slowest {name} {}", duration(scale.mean(cpu.as_f64())))
+            });
+            RichText::code(name).and(format!(" ×{times} ({time}{slowest})"))
         });
-        RichText::code(name).and(format!(" ×{times} ({time}{slowest})"))
-    });
     let list = |what: &str, items: Vec<RichText>| {
         let text = RichText::words(format!("{what} "));
         (!items.is_empty()).then(|| LineSection::Text(text.and_text(RichText::joined(items, ", "))))

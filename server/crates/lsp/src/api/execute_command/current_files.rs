@@ -114,18 +114,28 @@ impl<'a> CurrentFiles<'a> {
         }
     }
 
-    /// Where the recorded lines `wanted` of a file are.
+    /// Where the recorded lines `wanted` of a file are that are still there.
     fn lines_of(&self, source: &PlacedSource<'_>, wanted: &HashSet<u32>) -> HashMap<u32, Value> {
-        let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
-        let lines = lines.filter_map(|it| {
-            let text = source.text.get(source.index.line_range(it.line)?)?.trim();
-            let range = self.range(source, it.line);
+        let place = |recorded: u32, line: u32, is_stale: bool| {
+            let text = source.text.get(source.index.line_range(line)?)?.trim();
+            let range = self.range(source, line);
             Some((
-                it.recorded,
-                json!({"line": it.line, "stale": it.is_stale, "source": text, "range": range}),
+                recorded,
+                json!({"line": line, "stale": is_stale, "source": text, "range": range}),
             ))
-        });
-        lines.collect()
+        };
+        let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
+        let mut places: HashMap<u32, Value> =
+            lines.filter_map(|it| place(it.recorded, it.line, it.is_stale)).collect();
+        // Lines without numbers, such as those on which functions begin.
+        for &line in wanted {
+            if !places.contains_key(&line)
+                && let Some(now) = source.map.and_then(|map| map.current(line))
+            {
+                places.extend(place(line, now.line, now.is_edited));
+            }
+        }
+        places
     }
 
     /// A whole line, without its end.

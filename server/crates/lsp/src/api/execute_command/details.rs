@@ -108,6 +108,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
     let callees = tables.callees.iter().map(|it| {
         json!({
             "name": it.name,
+            "place": it.place.clone().and_then(|it| places.of([it]).pop()),
             "calls": count(it.calls),
             "value": whole(it.value),
             "share": it.share,
