@@ -855,3 +855,46 @@ async fn notebooks_as_plain_text() {
         assert!(none.is_empty(), "{none:?}");
     }
 }
+
+/// A cell that was edited before anybody opened its text, of which the recording holds what ran.
+#[tokio::test(flavor = "multi_thread")]
+async fn edited_cells_of_plain_text_are_followed_where_the_recording_has_their_texts() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let trace = fixtures.join("cpu/torch2.15.0/notebook.json.gz");
+    std::fs::copy(trace, at("notebook.json.gz")).unwrap();
+    let notebook = std::fs::read_to_string(fixtures.join("workloads/notebook.ipynb")).unwrap();
+    let cells = pysource::notebook_cells(&notebook);
+    let ran = cells.iter().map(|it| &it.text).find(|it| it.contains("prof.step()")).unwrap();
+    let recorded = format!("/tmp/ipykernel_16805/{}.py", pysource::cell_hash(ran));
+    let side_car = |text: &str| {
+        json!({
+            "schema": "perfline.callers/1",
+            "strings": [recorded],
+            "threads": [],
+            "sources": {"git": null, "files": [{"file": 0, "sha256": "0", "text": text}]},
+        })
+    };
+    let text = std::fs::read_to_string(fixtures.join("workloads/notebook_texts/percent.py"));
+    let text = text.unwrap().replace("        opt.zero_grad()\n", "");
+    let text = text.replace("loss.backward()", "loss.backward(retain_graph=True)");
+    std::fs::write(at("run.py"), &text).unwrap();
+    let uri = support::uri(&at("run.py"));
+    let line_of = |it: &str| text.lines().position(|line| line.contains(it)).unwrap();
+    for (has_text, expected) in [(true, [Some(true), Some(false)]), (false, [None, None])] {
+        let side_car = if has_text { side_car(ran) } else { side_car("x = 1\n") };
+        std::fs::write(at("notebook.callers.json"), side_car.to_string()).unwrap();
+        let mut client =
+            Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+        client.command("perfline.load", json!([])).await.unwrap();
+        client.open(&uri, &text).await;
+        let hints = client.hints(&uri).await;
+        let is_stale = |code: &str| {
+            let line = format!("{}:", line_of(code));
+            hints.iter().find(|it| it.starts_with(&line)).map(|it| it.contains('≈'))
+        };
+        assert_eq!(["loss.backward", "opt.step()"].map(is_stale), expected, "{hints:#?}");
+        assert_eq!(is_stale("F.gelu"), Some(false), "a cell that was not edited");
+    }
+}
