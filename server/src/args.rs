@@ -342,7 +342,7 @@ impl AnnotateArgs {
 
 /// Whether an input names a source to show, by its ending.
 fn is_source(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == "py" || it == "ipynb")
+    path.extension().is_some_and(|it| ["py", "ipynb", "md", "qmd"].iter().any(|other| it == *other))
 }
 
 /// What numbers stand for.

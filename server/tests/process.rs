@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
+
 /// A fixture, or the folder of all.
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name)
@@ -112,6 +114,65 @@ fn source_stands_beside_the_numbers_and_a_pipe_gets_no_colours() {
     assert_eq!(refused, plain);
     let (_, always, _) = run(perfline(&["--color=always"]).args(arguments).env("NO_COLOR", "1"));
     assert_eq!(always, forced);
+}
+
+/// Cells are named by a hash of their text: those of a notebook file and of what Jupytext made of it are the same ones.
+#[test]
+fn cells_of_notebooks_are_found_in_notebook_files_and_in_texts() {
+    // The name of the section, with the lines on which the cell begins and `loss.backward()` stands.
+    let rows = [
+        (vec!["notebook.ipynb"], "notebook.ipynb", "notebook.ipynb:cell 6", 1, 7),
+        (vec!["notebook_texts/percent.py"], "percent.py", "percent.py:cell 6", 61, 67),
+        (vec!["notebook_texts/light.py"], "light.py", "light.py:cell 6", 61, 67),
+        (vec!["notebook_texts/markdown.md"], "markdown.md", "markdown.md:cell 6", 59, 65),
+        // The text is asked for, and the notebook file is there, too.
+        (
+            vec!["notebook_texts/percent.py", "notebook.ipynb"],
+            "percent.py",
+            "notebook.ipynb:cell 6",
+            1,
+            7,
+        ),
+    ];
+    for (files, shown, section, first, backward) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = "cpu/torch2.15.0/notebook.json.gz";
+        std::fs::copy(fixture(trace), folder.path().join("notebook.json.gz")).unwrap();
+        for file in files {
+            let from = fixture("workloads").join(file);
+            std::fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap();
+        }
+        let at = |arguments: &[&str]| run(perfline(arguments).current_dir(&folder));
+        let (code, out, err) = at(&["annotate", shown]);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out.contains(&format!("\n{section} · 57.5 % of thread time")), "{out}");
+        let line = |text: &str| out.lines().find(|it| it.ends_with(text)).unwrap();
+        assert!(line("│ history = []").starts_with(&format!("{first:4}")), "{out}");
+        assert!(
+            line("        loss.backward()").starts_with(&format!("{backward:4}    28.1 %")),
+            "{out}"
+        );
+
+        // A line of the text is one of its cell.
+        let place = format!("{shown}:{backward}");
+        if section.starts_with(shown) && !shown.ends_with("ipynb") {
+            let (code, out, err) = at(&["show", &place]);
+            assert_eq!(code, Some(0), "{err}");
+            assert!(out.contains(&format!("{section}:7 · <module>")), "{out}");
+        }
+        let (_, of_file, _) = at(&["lines", "--file", section.split(':').next().unwrap()]);
+        assert!(of_file.contains("\"line_now\""), "{of_file}");
+        let (_, out, _) = at(&["lines"]);
+        let lines: Value = serde_json::from_str(&out).unwrap();
+        let lines = lines["lines"].as_array().unwrap();
+        let file = section.split(':').next().unwrap();
+        let cell = |it: &&Value| it["cell"] == 5 && it["line"] == 7;
+        let line = lines.iter().find(cell).unwrap();
+        assert_eq!(
+            (&line["file"], &line["line_now"]),
+            (&Value::from(file), &Value::from(backward))
+        );
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
--- Loaded at start-up, so it loads nothing itself: a command, maps, and what waits for the first Python file.
+-- Loaded at start-up, so it loads nothing itself: a command, maps, and what waits for the first Python file or notebook.
 if vim.g.loaded_perfline then return end
 vim.g.loaded_perfline = true
 
 local group = vim.api.nvim_create_augroup('perfline', {})
 vim.api.nvim_create_autocmd('FileType', {
   group = group,
-  pattern = 'python',
+  pattern = { 'python', 'markdown', 'quarto' },
   callback = function(event) require('perfline.client').autostart(event.buf) end,
 })
 vim.api.nvim_create_autocmd('LspAttach', {
@@ -21,18 +21,23 @@ vim.api.nvim_create_user_command('Perfline', function(arguments) require('perfli
   desc = 'PyTorch profiles on the lines that caused them',
 })
 
-for _, name in ipairs({
-  'hot',
-  'quickfix',
-  'functions',
-  'next',
-  'prev',
-  'details',
-  'callers',
-  'callees',
-  'relative',
-  'format',
-  'heat',
-}) do
-  vim.keymap.set({ 'n', 'x' }, '<Plug>(perfline-' .. name .. ')', function() require('perfline.command').map(name) end)
+-- What which-key and the like say of the maps.
+local maps = {
+  hot = 'Hot lines',
+  quickfix = 'Hot lines in the quickfix list',
+  functions = 'Hot functions',
+  findings = 'Findings',
+  explain = 'Explain the finding on this line',
+  next = 'Next hot line',
+  prev = 'Previous hot line',
+  details = 'What this line costs',
+  callers = 'Callers of this line',
+  callees = 'What this line calls',
+  relative = 'What heat is relative to',
+  format = 'How numbers are written',
+  heat = 'Heat on or off',
+}
+for name, desc in pairs(maps) do
+  local function call() require('perfline.command').map(name) end
+  vim.keymap.set({ 'n', 'x' }, '<Plug>(perfline-' .. name .. ')', call, { desc = 'Perfline: ' .. desc })
 end

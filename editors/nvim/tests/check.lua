@@ -177,6 +177,18 @@ test('hover', function()
   at(LINEAR)
   vim.lsp.buf.hover()
   ok('names the kernels', wait(function() return float():find('sgemm', 1, true) end), float())
+  ok('without marks', not float():find('[\\*`|]'), float())
+  local columns = {}
+  for line in float():gmatch('[^\n]+') do
+    local before = line:match('^(kernel.-) +calls')
+      or line:match('^(ampere_sgemm.-) +%d+ ')
+      or line:match('^(%S*sgemm%S*) ')
+    if before then
+      columns[#columns + 1] = line:match('^kernel') and vim.fn.strdisplaywidth(line:match('^.-calls'))
+        or vim.fn.strdisplaywidth(line:match('^%S+ +%d+'))
+    end
+  end
+  ok('in columns', #columns > 1 and columns[1] == columns[2], float())
   close_float()
 end)
 
@@ -366,6 +378,49 @@ test('findings', function()
   close_float()
 end)
 
+test('explain', function()
+  at(LINEAR)
+  vim.cmd('Perfline explain')
+  ok(
+    'the page of the finding on this line',
+    wait(function() return float():find('tensor-cores-unused`: matrix', 1, true) end),
+    float
+  )
+  close_float()
+  at('def train_step')
+  vim.cmd('Perfline explain')
+  ok('no finding', wait(function() return said:find('no rule found anything', 1, true) end), said)
+  vim.cmd('Perfline explain sync')
+  ok('the page of a rule', wait(function() return (float() or ''):find('# `sync`: ', 1, true) end), float)
+  close_float()
+  local words = vim.fn.getcompletion('Perfline explain ', 'cmdline')
+  ok('completion of rules', vim.list_contains(words, 'sync'), words)
+end)
+
+test('rows of lists', function()
+  local columns = vim.o.columns
+  for _, width in ipairs({ 80, 100, 150 }) do
+    vim.o.columns, offered = width, nil
+    vim.cmd('Perfline hot')
+    -- Neovim writes a number before each.
+    ok(
+      ('fit %d columns'):format(width),
+      wait(function()
+        return vim.iter(offered):all(function(it) return vim.fn.strdisplaywidth(it) + #'20: ' <= width end)
+      end),
+      function() return offered end
+    )
+    ok('with the number and the place', offered[1]:find('^ *4%.2 ms  21%.8 %%  slow_model%.py:97 '), offered)
+  end
+  vim.o.columns = columns
+end)
+
+test('maps', function()
+  for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
+    if map.lhs:find('^<Plug>%(perfline') then ok(map.lhs .. ' says what it does', map.desc) end
+  end
+end)
+
 test('details', function()
   at(LINEAR)
   vim.cmd('Perfline details')
@@ -380,7 +435,24 @@ test('details', function()
   ok('in columns', columns.head and columns.head == columns.row, float())
   close_float()
   vim.cmd('Perfline callees')
-  ok('callees', wait(function() return #offered > 1 and offered[1]:find('relu', 1, true) end), offered)
+  ok(
+    'callees',
+    wait(
+      function()
+        return #offered == 2 and offered[1]:find('Linear (6 modules)', 1, true) and offered[2]:find('relu', 1, true)
+      end
+    ),
+    offered
+  )
+  at('pred = model(x)')
+  choose = 1
+  vim.cmd('Perfline callees')
+  ok(
+    'choosing one goes to its forward',
+    wait(function() return here() == line_of('for layer, gate') - 1 end),
+    function() return { here(), offered } end
+  )
+  choose = nil
   at(ITEM)
   offered = nil
   vim.cmd('Perfline callers')
@@ -513,6 +585,16 @@ test('recording', function()
   ok('as before', wait(function() return status().summary:find('slow_model.json.gz', 1, true) end), status)
 end)
 
+test('memory', function()
+  vim.cmd('Perfline memory')
+  ok(
+    'what holds memory, by line',
+    wait(function() return vim.bo.filetype == 'perfline-report' and vim.fn.search('77.1 %  slow_model.py:97') > 0 end),
+    function() return vim.api.nvim_buf_get_lines(0, 0, -1, false) end
+  )
+  vim.cmd('close')
+end)
+
 test('report', function()
   vim.cmd('Perfline report')
   ok(
@@ -625,6 +707,66 @@ local function reset()
   choose, offered, said = nil, nil, ''
   if usual then ok('as usual', wait(function() return hint(ITEM) == usual end), hints) end
 end
+
+-- What the kernel ran is known by a hash of each cell, so that any text with such a cell has its numbers.
+test('notebooks', function()
+  local folder = vim.env.PERFLINE_NOTEBOOK
+  local own = buf
+  local function shows(code, pattern)
+    return wait(function() return (hint(code) or ''):find(pattern) end)
+  end
+  for _, name in ipairs({ 'percent.py', 'light.py', 'markdown.md', 'myst.md' }) do
+    vim.cmd.edit(folder .. '/' .. name)
+    buf = vim.api.nvim_get_current_buf()
+    ok(name .. ' has hints', shows(BACKWARD, 'ms cpu$'), function() return hint(BACKWARD) or vim.bo.filetype end)
+    ok('in each cell', shows('F.gelu(block(x))', '~.* ms cpu'), function() return hint('F.gelu(block(x))') end)
+    ok('and heat', wait(function() return heat()[line_of(BACKWARD)] and heat()[line_of('F.gelu')] end), heat)
+  end
+  choose = nil
+  vim.cmd('Perfline hot')
+  ok(
+    'hot lines are lines of the text',
+    wait(function()
+      return vim.iter(offered):any(function(it) return it:find('[%w]+%.%w+:%d%d  <module> +loss%.backward') end)
+    end),
+    function() return offered end
+  )
+  vim.cmd('Perfline functions')
+  ok(
+    'functions too',
+    wait(function()
+      return vim.iter(offered):any(function(it) return it:find('Classifier.forward', 1, true) end)
+    end),
+    function() return offered end
+  )
+
+  -- As jupytext.nvim shows a notebook file: as Python, under its own name.
+  vim.cmd.enew()
+  buf = vim.api.nvim_get_current_buf()
+  vim.api.nvim_buf_set_name(buf, folder .. '/notebook.ipynb')
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.fn.readfile(folder .. '/percent.py'))
+  vim.bo.filetype = 'python'
+  ok('a notebook file as Python', shows(BACKWARD, 'ms cpu$'), function() return hint(BACKWARD) end)
+  local place_of_cell = line_of('for x, y in data')
+  vim.api.nvim_buf_set_lines(buf, place_of_cell, place_of_cell, false, { '        print(x)' })
+  ok(
+    'the edited cell is followed',
+    wait(function() return hint(BACKWARD) and not hint('print(x)') end),
+    function() return hint(BACKWARD) end
+  )
+  at('import os')
+  vim.api.nvim_set_current_line('import sys')
+  ok(
+    'the other cells are as they were',
+    shows('F.gelu(block(x))', '~.* ms cpu'),
+    function() return hint('F.gelu(block(x))') end
+  )
+  vim.cmd('bwipeout!')
+
+  vim.cmd.edit(folder .. '/README.md')
+  ok('prose starts no server', #vim.lsp.get_clients({ bufnr = 0, name = 'perfline' }) == 0)
+  buf = own
+end)
 
 test('stopping', function()
   vim.cmd('Perfline stop')

@@ -44,9 +44,23 @@ local M = {}
 ---@field sitePackages string[]
 ---@field summary string
 
+-- What the server is started for: programs, and the notebooks that are plain text.
+M.filetypes = { 'python', 'markdown', 'quarto' }
+
 -- The last status of each client.
 ---@type table<integer, perfline.Status>
 local statuses = {}
+
+-- Whether a buffer is a program or a notebook: Markdown is one if it has Python in fences.
+---@param buf integer
+local function is_python(buf)
+  if vim.bo[buf].filetype == 'python' then return true end
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    local language = line:match('^```+%s*{?%.?([%w-]+)') or line:match('^~~~+%s*{?%.?([%w-]+)')
+    if language == 'python' or language == 'code-cell' then return true end
+  end
+  return false
+end
 
 -- The folder of a buffer's project. Without any marker: the working directory if the file is below it, because recordings are
 -- looked for in that folder; else the file's own.
@@ -90,6 +104,8 @@ end
 function M.config()
   local options = config.options
   local capabilities = vim.lsp.protocol.make_client_capabilities()
+  -- Neovim shows the marks of Markdown, or hides them so that columns of tables do not line up any more.
+  capabilities.textDocument.hover.contentFormat = { 'plaintext' }
   capabilities.experimental = { perfline = { status = true, explain = true, setSettings = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
@@ -105,9 +121,9 @@ function M.config()
   return {
     name = 'perfline',
     cmd = options.cmd,
-    filetypes = { 'python' },
+    filetypes = M.filetypes,
     root_dir = function(buf, start)
-      local root = M.root(buf)
+      local root = is_python(buf) and M.root(buf)
       if root then start(root) end
     end,
     settings = { perfline = options.settings },
@@ -127,7 +143,7 @@ local warned = false
 
 ---@param buf integer
 function M.autostart(buf)
-  if not config.options.autostart then return end
+  if not config.options.autostart or not is_python(buf) then return end
   if vim.fn.executable(config.options.cmd[1]) == 0 then
     if not warned then
       warned = true

@@ -195,6 +195,14 @@ local subcommands = {
   hot = { run = function(call) require('perfline.hot').pick(query(call)) end, complete = hot_words },
   quickfix = { run = function(call) require('perfline.hot').to_quickfix(query(call)) end, complete = hot_words },
   findings = { run = function() require('perfline.findings').to_quickfix() end },
+  explain = {
+    run = function(call)
+      local findings = require('perfline.findings')
+      if call.words[1] then return findings.explain(call.words[1]) end
+      findings.explain_here()
+    end,
+    complete = one_of(function() return require('perfline.findings').rules() end),
+  },
   functions = { run = function(call) require('perfline.hot').functions(query(call)) end, complete = hot_words },
   next = { run = function(call) require('perfline.hot').jump(1, tonumber(call.words[1]) or 1) end },
   prev = { run = function(call) require('perfline.hot').jump(-1, tonumber(call.words[1]) or 1) end },
@@ -202,6 +210,7 @@ local subcommands = {
   callers = { run = function() require('perfline.details').callers() end },
   callees = { run = function() require('perfline.details').callees() end },
   report = { run = function() require('perfline.report').show() end },
+  memory = { run = function() require('perfline.report').memory() end },
   view = { run = function(call) view(call.words[1]) end, complete = one_of({ 'timeline', 'flame', 'memory' }) },
   heat = {
     run = function(call) require('perfline.heat').show(call.words[1] or 'toggle') end,

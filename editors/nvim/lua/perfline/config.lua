@@ -27,6 +27,7 @@ local M = {}
 ---@field record perfline.RecordOptions
 ---@field formats string[] what `:Perfline format` goes through: `auto`, `share`, `value`, or templates (docs/lsp.md)
 ---@field picker perfline.Picker what lists open in; `auto` takes the first of telescope, fzf-lua and snacks that is there
+---@field picker_keys { callers: string, callees: string } keys in telescope, fzf-lua and snacks
 ---@field border string|string[] of floating windows
 local defaults = {
   cmd = { 'perfline', 'lsp' },
@@ -45,6 +46,7 @@ local defaults = {
   record = { python = '', options = {} },
   formats = { 'auto', 'share', 'value' },
   picker = 'auto',
+  picker_keys = { callers = '<M-c>', callees = '<M-e>' },
   border = 'rounded',
 }
 
@@ -73,7 +75,7 @@ local function checked(given, known, prefix, problems)
       problems[#problems + 1] = ('%s is no option'):format(path)
     elseif type(value) ~= type(default) and not either then
       problems[#problems + 1] = ('%s: a %s is needed, not %s'):format(path, type(default), vim.inspect(value))
-    elseif name == 'heat' or name == 'record' then
+    elseif name == 'heat' or name == 'record' or name == 'picker_keys' then
       good[name] = checked(value, default, path .. '.', problems)
     else
       local choices = allowed[name]
@@ -94,7 +96,7 @@ function M.set(given)
   local problems = {}
   local good = checked(given, defaults, '', problems)
   M.options = vim.tbl_extend('force', vim.deepcopy(defaults), good)
-  for _, name in ipairs({ 'heat', 'record' }) do
+  for _, name in ipairs({ 'heat', 'record', 'picker_keys' }) do
     M.options[name] = vim.tbl_extend('force', vim.deepcopy(defaults[name]), good[name] or {})
   end
   if #problems > 0 then vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN) end

@@ -7,10 +7,12 @@ local M = {}
 
 local namespace = vim.api.nvim_create_namespace('perfline.details')
 
----@param metric string?
+-- Of a line, or of that under the cursor.
+---@param argument { uri: string?, line: integer?, metric: string? }
 ---@param done fun(details: table)
-local function ask(metric, done)
-  local argument = { uri = vim.uri_from_bufnr(0), line = vim.api.nvim_win_get_cursor(0)[1], metric = metric }
+local function ask(argument, done)
+  argument.uri = argument.uri or vim.uri_from_bufnr(0)
+  argument.line = argument.line or vim.api.nvim_win_get_cursor(0)[1]
   client.ask('details', argument, function(details)
     if details then
       done(details)
@@ -23,7 +25,7 @@ end
 ---@param metric string?
 function M.show(metric)
   local here, line = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
-  ask(metric, function(details)
+  ask({ metric = metric }, function(details)
     -- A user who has gone on wants no window over the text.
     if vim.api.nvim_get_current_buf() ~= here or vim.api.nvim_win_get_cursor(0)[1] ~= line then return end
     local lines, marks = require('perfline.sections').lines(details.sections, math.min(vim.o.columns - 8, 100))
@@ -47,25 +49,29 @@ function M.show(metric)
   end)
 end
 
-function M.callers()
-  ask(nil, function(details)
+---@param line { uri: string, line: integer }? that of the cursor without
+function M.callers(line)
+  ask(line or {}, function(details)
     if #details.callers == 0 then return client.say('no caller of this line was recorded') end
     require('perfline.pick')(hot.items(details.callers), 'Callers')
   end)
 end
 
-function M.callees()
-  ask(nil, function(details)
+---@param line { uri: string, line: integer }? that of the cursor without
+function M.callees(line)
+  ask(line or {}, function(details)
     if #details.callees == 0 then return client.say('this line calls nothing that was recorded') end
-    local place = details.place
-    local items = hot.items_of(
-      vim.tbl_map(
-        function(callee)
-          return { cells = { callee.text, callee.name }, what = callee.name, uri = place.uri, line = place.line }
-        end,
-        details.callees
-      )
-    )
+    local items = hot.items_of(vim.tbl_map(function(callee)
+      -- Where it begins; of a built-in, this line.
+      local place = callee.place and callee.place.uri and callee.place or details.place
+      return {
+        cells = { callee.text, callee.name },
+        what = callee.name,
+        uri = place.uri,
+        line = place.line,
+        cell = hot.cell(place),
+      }
+    end, details.callees))
     require('perfline.pick')(items, 'Callees')
   end)
 end

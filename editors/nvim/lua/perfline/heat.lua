@@ -87,6 +87,16 @@ local function draw(buf, heat)
   end
 end
 
+-- Colours a buffer that shows a file without the server being attached, as previews do.
+---@param buf integer
+---@param uri string
+function M.paint(buf, uri)
+  require('perfline.colors').define()
+  client.ask('heat', { uri = uri, scope = 'step' }, function(heat)
+    if vim.api.nvim_buf_is_loaded(buf) then draw(buf, heat) end
+  end)
+end
+
 ---@param buf integer
 function M.refresh(buf)
   if not vim.api.nvim_buf_is_loaded(buf) then return end

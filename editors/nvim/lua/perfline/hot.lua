@@ -18,6 +18,13 @@ local M = {}
 ---@field text string
 ---@field shareText string
 
+---@class perfline.Row what becomes an item
+---@field cells string[] the cost, and what else there is to see
+---@field what string
+---@field uri string?
+---@field line integer?
+---@field cell perfline.Cell?
+
 ---@class perfline.Sum what the lines of a file or function cost together
 ---@field file string
 ---@field function string? none for the whole file
@@ -30,11 +37,39 @@ local M = {}
 ---@field what string
 ---@field filename string?
 ---@field lnum integer
+---@field cell perfline.Cell? of a place in a notebook file, whose lines are those of the cell
 
--- Rows of cells as texts whose columns line up; the first cell is a number.
+---@class perfline.Cell
+---@field file string as the server calls it
+---@field recordedLine integer
+
+-- The end of a text, where it is too long: of a path and of a qualified name that is the part to know it by.
+---@param text string
+---@param width integer in columns of the screen
+---@return string
+local function ending(text, width)
+  if vim.fn.strdisplaywidth(text) <= width then return text end
+  local first = 0
+  repeat
+    first = first + 1
+    local rest = vim.fn.strcharpart(text, first)
+  until rest == '' or vim.fn.strdisplaywidth(rest) < width
+  return '…' .. vim.fn.strcharpart(text, first)
+end
+
+-- Rows of cells as texts whose columns line up; the first cell is a number, and what is between it and the last one takes a
+-- quarter of the screen at most, so that something of the last is seen.
 ---@param rows string[][]
 ---@return string[]
 local function aligned(rows)
+  local widest = math.max(math.floor(vim.o.columns / 4), 12)
+  rows = vim.tbl_map(function(row)
+    local cells = {}
+    for column, cell in ipairs(row) do
+      cells[column] = (column == 1 or column == #row) and cell or ending(cell, widest)
+    end
+    return cells
+  end, rows)
   local widths = {}
   for _, row in ipairs(rows) do
     for column, cell in ipairs(row) do
@@ -51,8 +86,7 @@ local function aligned(rows)
   end, rows)
 end
 
--- Items of rows, each of which has its place, and its cells: the cost, and what else there is to see.
----@param rows { cells: string[], what: string, uri: string?, line: integer? }[]
+---@param rows perfline.Row[]
 ---@return perfline.Item[]
 function M.items_of(rows)
   local texts = aligned(vim.tbl_map(function(row) return row.cells end, rows))
@@ -63,10 +97,20 @@ function M.items_of(rows)
       cost = row.cells[1],
       what = row.what,
       filename = row.uri and vim.uri_to_fname(row.uri) or nil,
-      lnum = row.line or 1,
+      -- Of a notebook file, the lines are not those of its text.
+      lnum = not row.cell and row.line or 1,
+      cell = row.cell,
     }
   end
   return items
+end
+
+-- The cell of a place in a notebook file that no buffer shows as text.
+---@param place { file: string, uri: string?, recordedLine: integer }
+---@return perfline.Cell?
+function M.cell(place)
+  if not (place.uri and place.uri:find('#cell=%d+$')) then return nil end
+  return { file = place.file, recordedLine = place.recordedLine }
 end
 
 ---@param places perfline.Place[]
@@ -81,6 +125,7 @@ function M.items(places)
       what = what,
       uri = place.uri,
       line = place.line,
+      cell = M.cell(place),
     }
   end, places))
 end
@@ -91,8 +136,9 @@ function M.quickfix(items, title)
   local entries = {}
   for _, it in ipairs(items) do
     if it.filename then
-      entries[#entries + 1] =
-        { filename = it.filename, lnum = it.lnum, col = 1, text = ('%s  %s'):format(it.cost, it.what) }
+      local place = it.cell and ('  line %d of %s'):format(it.cell.recordedLine, it.cell.file) or ''
+      local text = ('%s%s  %s'):format(it.cost, place, it.what)
+      entries[#entries + 1] = { filename = it.filename, lnum = it.lnum, col = 1, text = text }
     end
   end
   vim.fn.setqflist({}, ' ', { title = title, items = entries })
@@ -134,18 +180,21 @@ local function ask(query, done)
 end
 
 ---@param query perfline.HotQuery
-function M.pick(query)
-  ask(query, function(places, title) require('perfline.pick')(M.items(places), title) end)
+---@param done fun(items: perfline.Item[], title: string)
+function M.list(query, done)
+  ask(query, function(places, title) done(M.items(places), title) end)
 end
 
 ---@param query perfline.HotQuery
-function M.to_quickfix(query)
-  ask(query, function(places, title) M.quickfix(M.items(places), title) end)
-end
+function M.pick(query) M.list(query, require('perfline.pick')) end
+
+---@param query perfline.HotQuery
+function M.to_quickfix(query) M.list(query, M.quickfix) end
 
 -- Functions by what their lines cost: the sums of their own.
 ---@param query perfline.HotQuery
-function M.functions(query)
+---@param done fun(items: perfline.Item[], title: string)
+function M.list_functions(query, done)
   query.limit = 100000
   ask(query, function(places, title, sums)
     -- Places come with what costs most first.
@@ -164,13 +213,16 @@ function M.functions(query)
           what = place['function'],
           uri = place.uri,
           line = place.line,
+          cell = M.cell(place),
         }
       end
     end
-    local items = M.items_of(rows)
-    require('perfline.pick')(items, (title:gsub('lines', 'functions', 1)))
+    done(M.items_of(rows), (title:gsub('lines', 'functions', 1)))
   end)
 end
+
+---@param query perfline.HotQuery
+function M.functions(query) M.list_functions(query, require('perfline.pick')) end
 
 -- What a lens asks for.
 ---@param arguments any[]

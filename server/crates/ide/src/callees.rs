@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ledger::{Call, Ns};
+use ledger::{Call, Ledger, LineKey, Ns};
 
 use crate::place::base_name;
 
@@ -29,22 +29,33 @@ pub(crate) struct CalleeGroup {
     pub(crate) name: String,
     /// All of its calls.
     pub(crate) call: Call,
+    /// Where what is called begins, if that is recorded.
+    pub(crate) place: Option<LineKey>,
     /// Of a list, the module whose calls took longest, and how long.
     pub(crate) slowest: Option<(String, Ns)>,
 }
 
-/// What a line calls, the costliest first. The modules of a list are one where their names are recorded.
-pub(crate) fn callee_groups(callees: &BTreeMap<String, Call>) -> Vec<CalleeGroup> {
+/// What a line calls, the costliest first. The modules of a list are one where their names are recorded, else those of a class.
+pub(crate) fn callee_groups(ledger: &Ledger, callees: &BTreeMap<String, Call>) -> Vec<CalleeGroup> {
     let mut groups: BTreeMap<String, Vec<(&str, &Call)>> = BTreeMap::new();
     for (name, call) in callees {
-        let path = name.strip_prefix(MODULE).and_then(|it| it.rsplit_once(" ("));
-        let key = path.map_or_else(
-            || name.clone(),
-            |(path, class)| format!("{MODULE}{} ({class}", module_pattern(path)),
-        );
+        let key = match name.strip_prefix(MODULE).map(|it| (it, it.rsplit_once(" ("))) {
+            Some((_, Some((path, class)))) => {
+                format!("{MODULE}{} ({class}", module_pattern(path))
+            }
+            // A class with its number.
+            Some((module, None)) => format!("{MODULE}{}", module_pattern(module)),
+            None => name.clone(),
+        };
         groups.entry(key).or_default().push((name, call));
     }
-    let mut groups: Vec<_> = groups.into_values().map(|it| group(&it)).collect();
+    let mut groups: Vec<_> = groups
+        .into_values()
+        .map(|calls| {
+            let place = calls.first().and_then(|(name, _)| begin(ledger, name));
+            CalleeGroup { place, ..group(&calls) }
+        })
+        .collect();
     groups.sort_by(|a, b| {
         Reverse(a.call.cpu).cmp(&Reverse(b.call.cpu)).then_with(|| a.name.cmp(&b.name))
     });
@@ -69,11 +80,42 @@ fn group(calls: &[(&str, &Call)]) -> CalleeGroup {
         return CalleeGroup {
             name: format!("{first} … {last} ({class}"),
             call,
+            place: None,
             slowest: Some((path.to_owned(), slowest.cpu)),
         };
     }
+    if let ([(name, _), _, ..], Some((slowest, most))) = (calls, slowest) {
+        let class = callee_name(name);
+        let class = class.rsplit_once('_').map_or(&*class, |(class, _)| class);
+        return CalleeGroup {
+            name: format!("{class} ({} modules)", calls.len()),
+            call,
+            place: None,
+            slowest: Some((callee_name(slowest), most.cpu)),
+        };
+    }
     let name = calls.first().map_or_else(String::new, |(name, _)| callee_name(name));
-    CalleeGroup { name, call, slowest: None }
+    CalleeGroup { name, call, place: None, slowest: None }
+}
+
+/// Where what a recorded call calls begins: the function of a Python call, the first line of the `forward` of a module that
+/// has numbers.
+fn begin(ledger: &Ledger, name: &str) -> Option<LineKey> {
+    if let Some(module) = name.strip_prefix(MODULE) {
+        let class = match module.rsplit_once(" (") {
+            Some((_, class)) => class.trim_end_matches(')'),
+            None => module.rsplit_once('_')?.0,
+        };
+        let forward = format!("{class}.forward");
+        let mut lines = ledger.lines.iter().filter(|(_, it)| it.function == forward);
+        let (first, _) = lines.next()?;
+        // Of classes of one name in several files it is not known which one it is.
+        return lines.all(|(key, _)| key.file == first.file).then(|| first.clone());
+    }
+    let (place, _) = name.rsplit_once("): ")?;
+    let (recorded, line) = place.rsplit_once('(')?;
+    let (file, _) = ledger.files.iter().find(|(_, it)| it.recorded == recorded)?;
+    Some(LineKey { file: file.clone(), line: line.parse().ok()? })
 }
 
 /// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
@@ -98,6 +140,8 @@ fn numbers(path: &str) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use ledger::{LineBooks, SourceFile};
+
     use super::*;
 
     #[test]
@@ -130,6 +174,35 @@ mod tests {
     }
 
     #[test]
+    fn calls_begin_where_their_functions_do() {
+        let key = |file: &str, line| LineKey { file: file.to_owned(), line };
+        let books =
+            |function: &str| LineBooks { function: function.to_owned(), ..Default::default() };
+        let mut ledger = Ledger::default();
+        let lines = [
+            ("model.py", 7, "Block.forward"),
+            ("model.py", 9, "Block.forward"),
+            ("a.py", 1, "Net.forward"),
+            ("b.py", 1, "Net.forward"),
+        ];
+        ledger.lines = lines.map(|(file, line, it)| (key(file, line), books(it))).into();
+        let file = SourceFile { recorded: "/w/model.py".to_owned(), ..SourceFile::default() };
+        ledger.files.insert("model.py".to_owned(), file);
+        let rows = [
+            ("nn.Module: layers.3 (Block)", Some(key("model.py", 7))),
+            ("nn.Module: Block_12", Some(key("model.py", 7))),
+            ("nn.Module: Net_0", None),
+            ("nn.Module: Linear_0", None),
+            ("/w/model.py(20): step", Some(key("model.py", 20))),
+            ("other.py(20): step", None),
+            ("<built-in function len>", None),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(begin(&ledger, name), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn modules_of_a_list_are_one() {
         let call = |cpu| Call { calls: 1, cpu: Ns(cpu) };
         let rows = [
@@ -141,7 +214,7 @@ mod tests {
             ("nn.Module: Block_1", call(1)),
         ];
         let callees = rows.map(|(name, call)| (name.to_owned(), call)).into();
-        let groups = callee_groups(&callees);
+        let groups = callee_groups(&Ledger::default(), &callees);
         let shown: Vec<_> = groups
             .iter()
             .map(|it| {
@@ -154,10 +227,9 @@ mod tests {
             })
             .collect();
         let expected = [
-            ("Block_0", 1, 20, None),
+            ("Block (2 modules)", 2, 21, Some(("Block_0", 20))),
             ("layers.0 … layers.10 (Block)", 3, 16, Some(("layers.2", 9))),
             ("layers.1 (Other)", 1, 2, None),
-            ("Block_1", 1, 1, None),
         ];
         assert_eq!(shown, expected);
     }

@@ -180,6 +180,8 @@ pub struct LineRow {
 pub struct CallRow {
     /// What is called, as readers call it.
     pub name: String,
+    /// Where that begins, if it is recorded.
+    pub place: Option<LineKey>,
     /// How often.
     pub calls: f64,
     /// Thread time in nanoseconds.
@@ -310,20 +312,21 @@ fn lines(
 }
 
 fn callees(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<CallRow> {
-    let rows =
-        callee_groups(&books.callees).into_iter().map(|CalleeGroup { name, call, slowest }| {
-            let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
-            let name = slowest.map_or(name.clone(), |(slowest, cpu)| {
-                format!("{name}, slowest {slowest} {}", duration(scale.mean(cpu.as_f64())))
-            });
-            CallRow {
-                name,
-                calls,
-                value,
-                share: scale.mean_share(value),
-                text: format!("×{} · {}", count(calls), duration(value)),
-            }
+    let groups = callee_groups(scale.ledger(), &books.callees).into_iter();
+    let rows = groups.map(|CalleeGroup { name, call, place, slowest }| {
+        let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
+        let name = slowest.map_or(name.clone(), |(slowest, cpu)| {
+            format!("{name}, slowest {slowest} {}", duration(scale.mean(cpu.as_f64())))
         });
+        CallRow {
+            name,
+            place,
+            calls,
+            value,
+            share: scale.mean_share(value),
+            text: format!("×{} · {}", count(calls), duration(value)),
+        }
+    });
     sorted(rows, |row| row.value)
 }
 

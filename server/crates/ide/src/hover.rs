@@ -132,7 +132,7 @@ fn title(source: &PlacedSource<'_>, placed: &Placed<'_>) -> LineSection {
 }
 
 fn title_of(source: &PlacedSource<'_>, line: u32, function: &str) -> LineSection {
-    let title = RichText::default().and_strong(format!("{}:{line}", base_name(source.key)));
+    let title = RichText::default().and_strong(format!("{}:{line}", base_name(source.name)));
     LineSection::Title(match function {
         "" => title,
         name => title.and(" · ").and_code(name),
@@ -305,7 +305,8 @@ fn findings(source: &PlacedSource<'_>, found: &[Finding], placed: &Placed<'_>) -
     });
     let section = |finding: &Finding| {
         let message = RichText::default().and_strong(diagnostics::message(source, finding));
-        LineSection::Text(message.and(" ").and_verbatim(finding.remedy))
+        let remedy = RichText::default().and_verbatim(finding.remedy);
+        LineSection::Text(RichText::lines([message, remedy]))
     };
     of_line.map(section).collect()
 }
@@ -385,18 +386,19 @@ fn calls(
 ) -> Vec<LineSection> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
     callers.sort_by_key(|&(line, time)| (Reverse(time), line));
-    let callees = callee_groups(&placed.books.callees);
+    let callees = callee_groups(scale.ledger(), &placed.books.callees);
     let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let callees = callees.iter().take(MAX_ROWS).map(|CalleeGroup { name, call, slowest }| {
-        let times = count(scale.mean(call.calls as f64));
-        let time = duration(scale.mean(call.cpu.as_f64()));
-        let slowest = slowest.as_ref().map_or_else(String::new, |(name, cpu)| {
-            format!(", slowest {name} {}", duration(scale.mean(cpu.as_f64())))
+    let callees =
+        callees.iter().take(MAX_ROWS).map(|CalleeGroup { name, call, slowest, .. }| {
+            let times = count(scale.mean(call.calls as f64));
+            let time = duration(scale.mean(call.cpu.as_f64()));
+            let slowest = slowest.as_ref().map_or_else(String::new, |(name, cpu)| {
+                format!(", slowest {name} {}", duration(scale.mean(cpu.as_f64())))
+            });
+            RichText::code(name).and(format!(" ×{times} ({time}{slowest})"))
         });
-        RichText::code(name).and(format!(" ×{times} ({time}{slowest})"))
-    });
     let list = |what: &str, items: Vec<RichText>| {
         let text = RichText::words(format!("{what} "));
         (!items.is_empty()).then(|| LineSection::Text(text.and_text(RichText::joined(items, ", "))))
@@ -637,7 +639,8 @@ mod tests {
 
             Waits for the kernels of line 4 (9 ms), line 5 (10 µs); afterwards the GPU idles 3.1 ms.
 
-            **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4 \\(11.7 % of the step\\)** A number is read from the device \\(.item\\(\\), float\\(\\), bool\\(\\), if, print\\). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
+            **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4 (11.7 % of the step)**  
+            A number is read from the device (.item(), float(), bool(), if, print). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
 
             | operator     | calls |  CPU | CUDA |
             | :----------- | ----: | ---: | ---: |

@@ -1,32 +1,26 @@
 //! Text in Markdown.
 
-/// `text` as it is, in running text and in table cells.
+/// `text` as it is, in running text and in table cells. What cannot be taken for a mark where it stands is not escaped: some
+/// editors show Markdown as it is.
 pub(crate) fn escape(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
     let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
+    for (at, &char) in chars.iter().enumerate() {
         if char.is_control() {
             escaped.push(' ');
             continue;
         }
-        if matches!(
-            char,
-            '\\' | '`'
-                | '*'
-                | '_'
-                | '{'
-                | '}'
-                | '['
-                | ']'
-                | '<'
-                | '>'
-                | '('
-                | ')'
-                | '#'
-                | '|'
-                | '!'
-                | '~'
-                | '&'
-        ) {
+        let before = at.checked_sub(1).and_then(|at| chars.get(at));
+        let is_word = |it: Option<&char>| it.is_some_and(|it| it.is_alphanumeric());
+        let is_mark = match char {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '#' | '|' | '~' | '&' => true,
+            // Within a word it is none.
+            '_' => !(is_word(before) && is_word(chars.get(at + 1))),
+            // A quotation begins a text; what it would end begins with `<`.
+            '>' => before.is_none(),
+            _ => false,
+        };
+        if is_mark {
             escaped.push('\\');
         }
         escaped.push(char);
@@ -89,7 +83,8 @@ mod tests {
 
     #[test]
     fn names_cannot_break_out() {
-        assert_eq!(escape("<b>__init__ [x](y)|\n"), "\\<b\\>\\_\\_init\\_\\_ \\[x\\]\\(y\\)\\| ");
+        assert_eq!(escape("<b>__init__ [x](y)|\n"), "\\<b>\\_\\_init\\_\\_ \\[x\\](y)\\| ");
+        assert_eq!(escape("> !slow_model.py(3) {a} __b"), "\\> !slow_model.py(3) {a} \\_\\_b");
         assert_eq!(code("a`b|c\n"), "`a'b\\|c`");
     }
 

@@ -24,6 +24,8 @@ pub struct PlacedSource<'a> {
     pub ledger: &'a Ledger,
     /// Which file this is: its key in [`Ledger::files`].
     pub key: &'a str,
+    /// What it is called, where that is another name: a notebook as plain text has several keys.
+    pub name: &'a str,
     /// The text as it is now.
     pub text: &'a str,
     /// Index of `text`.

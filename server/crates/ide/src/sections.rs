@@ -204,7 +204,7 @@ mod tests {
         ];
         assert_eq!(
             as_markdown(&sections),
-            "**\\_\\_init\\_\\_.py:3** · `f`\n\n| call   |   µs |\n| :----- | ---: |\n| `a\\|b` | 1000 |\n| `c`    |    7 |\n\nOne.  \n\\<2\\> "
+            "**\\_\\_init\\_\\_.py:3** · `f`\n\n| call   |   µs |\n| :----- | ---: |\n| `a\\|b` | 1000 |\n| `c`    |    7 |\n\nOne.  \n\\<2> "
         );
         assert_eq!(
             as_plain_text(&sections),

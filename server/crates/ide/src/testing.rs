@@ -66,6 +66,7 @@ impl Fixture {
         PlacedSource {
             ledger: &self.ledger,
             key: FILE,
+            name: FILE,
             text: &self.text,
             index: &self.index,
             module: &self.module,

@@ -40,7 +40,7 @@ impl SourceFolders {
 
     /// The text of a source file. `None` if it is not there or cannot be read, and for everything that must not be
     /// read: what does not lie below one of the folders when all links are followed, is not named as Python sources
-    /// and notebooks are, is no regular file, or has more than 16 MiB.
+    /// and notebooks (Markdown too) are, is no regular file, or has more than 16 MiB.
     ///
     /// The path of a cell (`pysource::cell_path`) gives the text of that cell.
     #[must_use]
@@ -48,7 +48,8 @@ impl SourceFolders {
         let Some((notebook, index)) = path.to_str().and_then(pysource::split_cell_path) else {
             return self.read_file(path);
         };
-        let cells = pysource::notebook_cells(&self.read_file(Path::new(notebook))?);
+        let notebook = Path::new(notebook);
+        let cells = pysource::code_cells(notebook, &self.read_file(notebook)?);
         cells.into_iter().find(|cell| cell.index == index).map(|cell| cell.text)
     }
 
@@ -75,11 +76,12 @@ impl SourceFolders {
     fn place(&self, path: &Path) -> Option<PathBuf> {
         let place = path.canonicalize().ok()?;
         let is_below = self.folders.iter().any(|folder| place.starts_with(folder));
-        (is_below && has_source_ending(&place)).then_some(place)
+        let is_source = has_source_ending(&place) || pysource::may_have_text_cells(&place);
+        (is_below && is_source).then_some(place)
     }
 }
 
-/// Whether a file is named as Python sources and notebooks are.
+/// Whether a file is named as Python sources and notebook files are.
 pub(crate) fn has_source_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
-use pysource::{Function, FunctionKind, LineIndex, Module};
+use pysource::{Function, FunctionKind, LineIndex, Module, may_have_text_cells};
 use recorded::{
     CallsByFile, RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
@@ -34,7 +34,7 @@ struct PythonFile {
     text: Arc<str>,
 }
 
-/// A cell of a notebook on disk.
+/// A cell of a notebook on disk, or of a text with cells.
 #[derive(Clone)]
 struct CellFile {
     /// Relative to the root (`pysource::cell_path`).
@@ -58,6 +58,8 @@ pub(crate) struct Finder {
     /// Cells of notebooks below the root by the number in the name of their file (`pysource::cell_hash`). Filled when first
     /// needed.
     cells: OnceLock<BTreeMap<u32, CellFile>>,
+    /// Those of texts with cells below the root, likewise. Filled when a cell is in no notebook.
+    text_cells: OnceLock<BTreeMap<u32, CellFile>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
     /// What the system said of files before they were read.
     seen: Mutex<BTreeMap<PathBuf, SeenFile>>,
@@ -81,6 +83,7 @@ impl Finder {
             mine: options.mine.clone(),
             by_name: OnceLock::new(),
             cells: OnceLock::new(),
+            text_cells: OnceLock::new(),
             files: Mutex::default(),
             seen: Mutex::default(),
             known_texts: options.known_texts.clone(),
@@ -130,7 +133,7 @@ impl Finder {
             self.library_paths(&path).for_each(|it| note(&it));
         }
         if has_cells {
-            walk::files(&self.root, is_notebook, note);
+            walk::files(&self.root, |it| is_notebook(it) || may_have_text_cells(it), note);
         }
         is_settled.then_some(hash.0)
     }
@@ -241,7 +244,8 @@ impl Finder {
 
     /// The cell whose text has `hash`, which says that it is the one that ran.
     fn cell(&self, hash: u32) -> Option<RecordedSource> {
-        let CellFile { relative, text } = self.cells().get(&hash)?.clone();
+        let found = self.cells().get(&hash).or_else(|| self.text_cells().get(&hash));
+        let CellFile { relative, text } = found?.clone();
         Some(RecordedSource {
             key: relative.to_string_lossy().replace('\\', "/"),
             path: Some(self.root.join(&relative)),
@@ -266,6 +270,26 @@ impl Finder {
                         cells.entry(pysource::cell_hash(&text)).or_insert_with(|| CellFile {
                             relative: pysource::cell_path(notebook, cell.index),
                             text: text.into(),
+                        });
+                    }
+                }
+            });
+            cells
+        })
+    }
+
+    fn text_cells(&self) -> &BTreeMap<u32, CellFile> {
+        self.text_cells.get_or_init(|| {
+            let mut cells = BTreeMap::new();
+            walk::files(&self.root, may_have_text_cells, |path| {
+                let Ok(file) = path.strip_prefix(&self.root) else { return };
+                self.see(path);
+                let text = self.folders.read_file(path).unwrap_or_default();
+                for cell in pysource::text_cells(file, &text) {
+                    for ran in cell.texts() {
+                        cells.entry(pysource::cell_hash(&ran.text)).or_insert_with(|| CellFile {
+                            relative: pysource::cell_path(file, cell.index),
+                            text: ran.text.into(),
                         });
                     }
                 }

@@ -8,6 +8,7 @@ use pysource::{Encoding, LineIndex, LineMap};
 use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
 
 use crate::carried_lines::CarriedLines;
+use crate::text_notebook::{PlacedCell, RecordedCells, TextCells};
 use crate::{from_proto, paths};
 
 /// Changes of one message from which on they are made at once, where they can be: one by one, each would cost a look at the whole text.
@@ -25,6 +26,7 @@ pub(crate) struct Document {
     path: Arc<OnceLock<Option<String>>>,
     carried: Mutex<Option<LinesOfLoad>>,
     cell: Mutex<Option<CellThatRan>>,
+    text_cells: TextCells,
 }
 
 /// The cell of a recording that the document is.
@@ -52,14 +54,15 @@ impl Document {
         let index = Arc::new(LineIndex::new(&text));
         let text: Arc<str> = text.into();
         Self {
-            uri,
             version,
-            module: ide::read_later(Arc::clone(&text)),
+            module: read_later(&uri, &text),
+            uri,
             text,
             index,
             path: Arc::default(),
             carried: Mutex::new(None),
             cell: Mutex::new(None),
+            text_cells: TextCells::default(),
         }
     }
 
@@ -94,12 +97,13 @@ impl Document {
         Self {
             uri: self.uri.clone(),
             version,
-            module: ide::read_later(Arc::clone(&text)),
+            module: read_later(&self.uri, &text),
             text,
             index,
             path: Arc::clone(&self.path),
             carried: Mutex::new(carried),
             cell: Mutex::new(self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            text_cells: self.text_cells.of_next_version(),
         }
     }
 
@@ -156,6 +160,18 @@ impl Document {
         known.clone()
     }
 
+    /// The cells of a load's recording that this text has, if it is a notebook as plain text.
+    pub(crate) fn text_cells(
+        &self,
+        generation: u64,
+        recorded: &RecordedCells<'_>,
+    ) -> Arc<[PlacedCell]> {
+        match paths::of_uri(&self.uri) {
+            Some(path) => self.text_cells.of(generation, &path, &self.text, recorded),
+            None => Arc::default(),
+        }
+    }
+
     /// Where the lines of a load's recorded text are; `recorded` gives that text, if it is known.
     pub(crate) fn map(
         &self,
@@ -172,6 +188,12 @@ impl Document {
         });
         carried.lines.map(|it| it.map())
     }
+}
+
+/// What a text says as Python; of Markdown, its cells.
+fn read_later(uri: &Url, text: &Arc<str>) -> LazyModule {
+    let code = paths::of_uri(uri).and_then(|path| pysource::code_among_prose(&path, text));
+    ide::read_later(code.map_or_else(|| Arc::clone(text), Into::into))
 }
 
 #[cfg(test)]

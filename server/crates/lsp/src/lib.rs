@@ -36,6 +36,7 @@ mod publish;
 mod service;
 mod session;
 mod shown_code;
+mod text_notebook;
 mod to_proto;
 
 use std::process::ExitCode;

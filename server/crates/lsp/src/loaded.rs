@@ -20,6 +20,7 @@ use crate::document::{CellThatRan, Document};
 use crate::load_failure::LoadFailure;
 use crate::part_books::{LoadedPart, ShownBooks};
 use crate::paths;
+use crate::text_notebook::{PlacedCell, RecordedCells};
 
 /// A recording that was loaded.
 pub(crate) struct LoadedRecording {
@@ -72,6 +73,9 @@ struct FindingsOfRank {
 struct Closed {
     /// Length and time of the last change: what says that it must be read again.
     version: (u64, SystemTime),
+    /// What it is called, of a cell of a text: that of the text.
+    name: Option<String>,
+    /// Of a cell of a text, all of the text.
     text: Arc<str>,
     index: LineIndex,
     module: LazyModule,
@@ -369,9 +373,36 @@ impl LoadedRecording {
         is_cell.then(|| document.cell(self.generation, key_of_text))?
     }
 
+    /// The cells of the recording in a document that is a notebook as plain text.
+    fn text_cells(&self, document: &Document) -> Arc<[PlacedCell]> {
+        if self.cells.is_empty() {
+            return Arc::default();
+        }
+        let path = document.path().map(Path::new);
+        let is_elsewhere = |key: &str| {
+            let found = self.path_of(key).and_then(Path::to_str);
+            let file = found.and_then(|it| Some(pysource::split_cell_path(it)?.0));
+            file.is_some_and(|it| Some(Path::new(it)) != path)
+        };
+        let text = |key: &str| {
+            let text = || self.text_that_ran(key, None).map(|it| it.text);
+            (!is_elsewhere(key)).then(text)?
+        };
+        let recorded = RecordedCells { by_hash: &self.cells, text: &text };
+        document.text_cells(self.generation, &recorded)
+    }
+
+    /// The keys of a document's files: of its cells where it is a notebook as plain text, with that of the file itself.
+    pub(crate) fn keys_of(&self, document: &Document, folders: &[PathBuf]) -> Vec<&str> {
+        let cells = self.text_cells(document);
+        let files = &self.run.merged.files;
+        let cells = cells.iter().filter_map(|cell| files.get_key_value(&cell.key));
+        cells.map(|(key, _)| key.as_str()).chain(self.key_of(document, folders)).collect()
+    }
+
     /// The key of a document's file: by its text where it is a cell of a notebook, else by its path, else by the names that the
     /// recorded path ends with.
-    pub(crate) fn key_of(&self, document: &Document, folders: &[PathBuf]) -> Option<&str> {
+    fn key_of(&self, document: &Document, folders: &[PathBuf]) -> Option<&str> {
         if let Some(cell) = self.cell_of(document) {
             return self.run.merged.files.get_key_value(&cell.key).map(|(key, _)| key.as_str());
         }
@@ -397,9 +428,20 @@ impl LoadedRecording {
         }
     }
 
-    /// The key of a file that is not open, by its path. Touches the disk.
-    pub(crate) fn key_of_path(&self, path: &Path) -> Option<&str> {
-        self.by_path.get(&paths::real(path)).map(String::as_str)
+    /// The keys of a file that is not open, by its path. Touches the disk.
+    pub(crate) fn keys_of_path(&self, path: &Path) -> Vec<&str> {
+        let real = paths::real(path);
+        let is_cell = |key: &&String| {
+            let cell = self.path_of(key).and_then(pysource::split_text_cell_path);
+            cell.is_some_and(|(text, _)| paths::normal(&text.to_string_lossy()) == real)
+        };
+        let cells = self.cells.values().filter(is_cell);
+        cells.chain(self.by_path.get(&real)).map(String::as_str).collect()
+    }
+
+    /// Whether a key is that of a cell of an open notebook as plain text.
+    pub(crate) fn is_cell_of_text(&self, document: &Document, key: &str) -> bool {
+        self.text_cells(document).iter().any(|it| it.key == key)
     }
 
     /// The text of a file that ran; `None` where it is not known. A file of the recording that was not found may be an
@@ -435,25 +477,32 @@ impl LoadedRecording {
         text
     }
 
-    /// Calls `work` with an open document as a source of `books`; `None` if the recording does not know it.
+    /// Calls `work` with an open document as a source of `books`, by one of its keys ([`Self::keys_of`]).
     pub(crate) fn with_document<T>(
         &self,
         books: &ShownBooks,
         document: &Document,
+        key: &str,
         folders: &[PathBuf],
         work: impl FnOnce(&PlacedSource<'_>) -> T,
-    ) -> Option<T> {
-        let key = self.key_of(document, folders)?;
-        let map =
-            document.map(self.generation, || self.text_that_ran(key, Some((document, folders))));
-        Some(work(&PlacedSource {
+    ) -> T {
+        let cell = self.text_cells(document).iter().find(|it| it.key == key).cloned();
+        let (name, map) = match cell {
+            Some(cell) => (document.path().unwrap_or(key), Some(cell.map)),
+            None => {
+                let text = || self.text_that_ran(key, Some((document, folders)));
+                (key, document.map(self.generation, text))
+            }
+        };
+        work(&PlacedSource {
             ledger: self.ledger(books),
             key,
+            name,
             text: &document.text,
             index: &document.index,
             module: &document.module,
             map: map.as_deref(),
-        }))
+        })
     }
 
     /// Calls `work` with a file that is not open, as it is on disk; `None` if it is not there or cannot be read.
@@ -467,6 +516,7 @@ impl LoadedRecording {
         Some(work(&PlacedSource {
             ledger: self.ledger(books),
             key,
+            name: file.name.as_deref().unwrap_or(key),
             text: &file.text,
             index: &file.index,
             module: &file.module,
@@ -484,15 +534,40 @@ impl LoadedRecording {
         if let Some(known) = known.filter(|it| it.version == version) {
             return Some(known);
         }
-        let text: Arc<str> = self.sources.read(path)?.into();
-        let map = self.text_that_ran(key, None).map(|ran| ran.lines_in(&text));
+        let ran = self.text_that_ran(key, None);
+        let of_text = pysource::split_text_cell_path(path).and_then(|(file, index)| {
+            let name = file.to_string_lossy().into_owned();
+            Some((name, self.closed_text(file, index, ran.as_ref())?))
+        });
+        let (name, text, map) = match of_text {
+            Some((file, (text, map))) => (Some(file), text, map),
+            None => {
+                let text: Arc<str> = self.sources.read(path)?.into();
+                let map = ran.map(|ran| ran.lines_in(&text));
+                (None, text, map)
+            }
+        };
         let (index, module) = (LineIndex::new(&text), ide::read_later(Arc::clone(&text)));
-        let closed = Arc::new(Closed { version, text, index, module, map });
+        let closed = Arc::new(Closed { version, name, text, index, module, map });
         self.closed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(key.to_owned(), Arc::clone(&closed));
         Some(closed)
+    }
+
+    /// A text with cells, and where the lines of one of them are in it.
+    fn closed_text(
+        &self,
+        file: &Path,
+        index: usize,
+        ran: Option<&TextThatRan>,
+    ) -> Option<(Arc<str>, Option<LineMap>)> {
+        let text = self.sources.read(file)?;
+        let n_lines = LineIndex::new(&text).n_lines();
+        let cell = pysource::text_cells(file, &text).into_iter().find(|it| it.index == index)?;
+        let map = ran.map(|ran| cell.lines_of(&ran.text, n_lines));
+        Some((text.into(), map))
     }
 
     /// Where the file of a key is on disk.

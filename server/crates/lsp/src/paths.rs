@@ -14,8 +14,12 @@ pub(crate) fn is_cell(uri: &Url) -> bool {
     uri.scheme() == "vscode-notebook-cell"
 }
 
-/// The URI of a file; that of a cell (`pysource::cell_path`) is its notebook's, with `#cell=3` for the cell of that index.
+/// The URI of a file; that of a cell (`pysource::cell_path`) is its notebook's, with `#cell=3` for the cell of that index, or
+/// that of its text.
 pub(crate) fn to_uri(path: &Path) -> Option<Url> {
+    if let Some((text, _)) = pysource::split_text_cell_path(path) {
+        return Url::from_file_path(text).ok();
+    }
     match path.to_str().and_then(pysource::split_cell_path) {
         Some((notebook, index)) => {
             let mut uri = Url::from_file_path(notebook).ok()?;

@@ -92,7 +92,7 @@ fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
     let findings = snapshot.findings();
     let open: BTreeMap<&str, &Arc<Document>> = documents
         .iter()
-        .filter_map(|it| Some((loaded.key_of(it, &snapshot.folders)?, it)))
+        .flat_map(|it| loaded.keys_of(it, &snapshot.folders).into_iter().map(move |key| (key, it)))
         .collect();
     let uri_of = |key: &str| match open.get(key) {
         Some(document) => Some(document.uri.clone()),
@@ -105,10 +105,14 @@ fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
     keys.dedup();
     for key in keys {
         let Some(uri) = uri_of(key) else { continue };
-        let diagnostics = of_file(snapshot, loaded, key, open.get(key), &findings, &uri_of);
+        // Lines of another cell of a text are not those of the text.
+        let uri_of_place = |it: &str| uri_of(it).filter(|found| it == key || *found != uri);
+        let diagnostics = of_file(snapshot, loaded, key, open.get(key), &findings, &uri_of_place);
         if let Some(diagnostics) = diagnostics.filter(|it| !it.is_empty()) {
             let version = open.get(key).map(|document| document.version);
-            published.insert(uri, OfFile { version, diagnostics });
+            let of_file = published.entry(uri.clone());
+            let of_file = of_file.or_insert(OfFile { version, diagnostics: Vec::new() });
+            of_file.diagnostics.extend(diagnostics);
         }
     }
     published
@@ -143,7 +147,9 @@ fn of_file(
         found.map(|it| to_proto::diagnostic(source.index, it, encoding, related, uri_of)).collect()
     };
     match document {
-        Some(document) => loaded.with_document(&snapshot.books, document, &snapshot.folders, work),
+        Some(document) => {
+            Some(loaded.with_document(&snapshot.books, document, key, &snapshot.folders, work))
+        }
         None => loaded.with_file(&snapshot.books, key, work),
     }
 }

@@ -255,13 +255,17 @@ impl SessionSnapshot {
         Some(ShownCode::new(code, loaded.ledger(&self.books), loaded.names()))
     }
 
-    /// Calls `work` with an open document; `None` where nothing was recorded of it.
+    /// What `work` gives with an open document: once, where it is one of the files that were recorded; for each cell, where it
+    /// is a notebook as plain text. Nothing where nothing was recorded of it.
     pub(crate) fn with_document<T>(
         &self,
         document: &Document,
-        work: impl FnOnce(&ide::PlacedSource<'_>) -> T,
-    ) -> Option<T> {
-        self.loaded.as_ref()?.with_document(&self.books, document, &self.folders, work)
+        mut work: impl FnMut(&ide::PlacedSource<'_>) -> T,
+    ) -> Vec<T> {
+        let Some(loaded) = &self.loaded else { return Vec::new() };
+        let keys = loaded.keys_of(document, &self.folders).into_iter();
+        let of = |key| loaded.with_document(&self.books, document, key, &self.folders, &mut work);
+        keys.map(of).collect()
     }
 
     pub(crate) fn encoding(&self) -> Encoding {

@@ -774,3 +774,130 @@ async fn cells_of_a_notebook() {
     assert_eq!(place["uri"], format!("{path}#cell=5"));
     assert_eq!((&place["file"], &place["line"]), (&json!("notebook.ipynb:cell 6"), &json!(7)));
 }
+
+/// A notebook as plain text has several files of the recording: each cell that ran, known by its hash.
+#[tokio::test(flavor = "multi_thread")]
+async fn notebooks_as_plain_text() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    // What is below the root, and what the editor calls the text of it that is open: `jupytext.nvim` shows a notebook file as
+    // Python, under its own name.
+    let rows = [
+        ("workloads/notebook_texts/percent.py", "run.py", "workloads/notebook_texts/percent.py"),
+        ("workloads/notebook_texts/light.py", "run.py", "workloads/notebook_texts/light.py"),
+        ("workloads/notebook_texts/myst.md", "run.md", "workloads/notebook_texts/myst.md"),
+        ("workloads/notebook.ipynb", "run.ipynb", "workloads/notebook_texts/percent.py"),
+    ];
+    for (on_disk, name, open) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = |from: &str, to: &str| {
+            std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap()
+        };
+        copy("cpu/torch2.15.0/notebook.json.gz", "notebook.json.gz");
+        copy(on_disk, name);
+        let text = std::fs::read_to_string(fixtures.join(open)).unwrap();
+        let line_of = |it: &str| text.lines().position(|line| line.contains(it)).unwrap() as u32;
+        let uri = support::uri(&folder.path().join(name));
+        let mut client =
+            Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+        client.command("perfline.load", json!([])).await.unwrap();
+        let backward = |hot: Value| {
+            let lines = hot["lines"].as_array().unwrap().clone();
+            lines.into_iter().find(|it| it["source"] == "loss.backward()").unwrap()
+        };
+        if open == on_disk {
+            let place = backward(client.command("perfline.hotLines", json!([{}])).await.unwrap());
+            let line = line_of("loss.backward()") + 1;
+            assert_eq!((&place["file"], &place["line"]), (&json!(name), &json!(line)), "{name}");
+            assert_eq!(place["uri"], uri);
+        }
+
+        client.open(&uri, &text).await;
+        let place = backward(client.command("perfline.hotLines", json!([{}])).await.unwrap());
+        let line = line_of("loss.backward()") + 1;
+        assert_eq!((&place["file"], &place["line"]), (&json!(name), &json!(line)), "{name}");
+        assert_eq!((&place["uri"], &place["stale"]), (&json!(uri), &json!(false)));
+        let on = |hints: &[String], line: u32| {
+            hints.iter().find(|it| it.starts_with(&format!("{line}:"))).cloned()
+        };
+        let hints = client.hints(&uri).await;
+        for (code, mark) in [("F.gelu", " ~"), ("loss.backward()", "")] {
+            let hint = on(&hints, line_of(code)).unwrap_or_else(|| panic!("{code}: {hints:#?}"));
+            assert!(hint.contains(" ms cpu") && hint.contains(mark), "{hint}");
+        }
+        let document = json!({"uri": uri});
+        let lenses = client.request("textDocument/codeLens", json!({"textDocument": document}));
+        let lenses = lenses.await.unwrap();
+        let lenses = lenses.as_array().unwrap().iter();
+        let mut titles =
+            lenses.map(|it| (&it["range"]["start"]["line"], it["command"]["title"].as_str()));
+        let forward = titles.find(|it| it.1.unwrap().contains("forward: ")).unwrap();
+        assert_eq!(*forward.0, line_of("def forward"));
+        let at = json!({"textDocument": document, "position": {"line": line - 1, "character": 8}});
+        let hover = client.request("textDocument/hover", at).await.unwrap();
+        let hover = hover["contents"]["value"].as_str().unwrap();
+        assert!(hover.contains(&format!("**{name}:{line}**")), "{hover}");
+        let heat = client.command("perfline.heat", json!([{"uri": uri}])).await.unwrap();
+        let hot = heat["lines"].as_array().unwrap().iter().map(|it| it["line"].clone());
+        let hot: Vec<Value> = hot.collect();
+        assert!(hot.contains(&json!(line)) && hot.contains(&json!(line_of("F.gelu") + 1)));
+        let details = json!([{"uri": uri, "line": line}]);
+        let details = client.command("perfline.details", details).await.unwrap();
+        assert_eq!(details["place"]["line"], line);
+
+        // A cell that is edited is another one by its hash, and is followed while it is open; the others stay as they are.
+        let (gelu, moved) = (line_of("F.gelu"), line_of("loss.backward()"));
+        client.change(&uri, 2, [gelu, 16, gelu, 17], "y").await;
+        let hints = client.hints(&uri).await;
+        assert!(on(&hints, gelu).unwrap().contains('≈'), "{hints:#?}");
+        assert!(!on(&hints, moved).unwrap().contains('≈'));
+        client.change(&uri, 3, [line_of("import os"), 0, line_of("import os"), 0], "\n\n").await;
+        assert!(on(&client.hints(&uri).await, moved + 2).unwrap().contains(" ms cpu"));
+        // What is no cell any more has no numbers.
+        client.change(&uri, 4, [0, 0, 10_000, 0], "loss.backward()\n").await;
+        let none = client.hints(&uri).await;
+        assert!(none.is_empty(), "{none:?}");
+    }
+}
+
+/// A cell that was edited before anybody opened its text, of which the recording holds what ran.
+#[tokio::test(flavor = "multi_thread")]
+async fn edited_cells_of_plain_text_are_followed_where_the_recording_has_their_texts() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let trace = fixtures.join("cpu/torch2.15.0/notebook.json.gz");
+    std::fs::copy(trace, at("notebook.json.gz")).unwrap();
+    let notebook = std::fs::read_to_string(fixtures.join("workloads/notebook.ipynb")).unwrap();
+    let cells = pysource::notebook_cells(&notebook);
+    let ran = cells.iter().map(|it| &it.text).find(|it| it.contains("prof.step()")).unwrap();
+    let recorded = format!("/tmp/ipykernel_16805/{}.py", pysource::cell_hash(ran));
+    let side_car = |text: &str| {
+        json!({
+            "schema": "perfline.callers/1",
+            "strings": [recorded],
+            "threads": [],
+            "sources": {"git": null, "files": [{"file": 0, "sha256": "0", "text": text}]},
+        })
+    };
+    let text = std::fs::read_to_string(fixtures.join("workloads/notebook_texts/percent.py"));
+    let text = text.unwrap().replace("        opt.zero_grad()\n", "");
+    let text = text.replace("loss.backward()", "loss.backward(retain_graph=True)");
+    std::fs::write(at("run.py"), &text).unwrap();
+    let uri = support::uri(&at("run.py"));
+    let line_of = |it: &str| text.lines().position(|line| line.contains(it)).unwrap();
+    for (has_text, expected) in [(true, [Some(true), Some(false)]), (false, [None, None])] {
+        let side_car = if has_text { side_car(ran) } else { side_car("x = 1\n") };
+        std::fs::write(at("notebook.callers.json"), side_car.to_string()).unwrap();
+        let mut client =
+            Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+        client.command("perfline.load", json!([])).await.unwrap();
+        client.open(&uri, &text).await;
+        let hints = client.hints(&uri).await;
+        let is_stale = |code: &str| {
+            let line = format!("{}:", line_of(code));
+            hints.iter().find(|it| it.starts_with(&line)).map(|it| it.contains('≈'))
+        };
+        assert_eq!(["loss.backward", "opt.step()"].map(is_stale), expected, "{hints:#?}");
+        assert_eq!(is_stale("F.gelu"), Some(false), "a cell that was not edited");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
 //! order ([`flow`]), which edits make it faster and are provably what they say ([`edits`], [`Move`]), what comments say
-//! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`]), byte offsets and positions ([`LineIndex`]),
+//! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`], [`text_cells`]), byte offsets and positions ([`LineIndex`]),
 //! carrying line numbers from the text that was recorded to the text as it is now ([`LineMap`]), what that text may have been
 //! ([`arranged`]), and which statements of two versions of a program are the same ones ([`correspondence`]). This is the only user of the Python parser, whose types end
 //! here.
@@ -19,6 +19,7 @@
 
 mod alignment;
 mod arrangement;
+mod code_cells;
 mod collect;
 mod correspondence;
 mod directives;
@@ -38,9 +39,11 @@ mod semantic;
 mod stack_guard;
 mod statements;
 mod syncs;
+mod text_cells;
 mod values;
 
 pub use arrangement::{RecordedCall, arranged};
+pub use code_cells::{cell_path, code_cells, split_cell_path, split_text_cell_path};
 pub use correspondence::{
     Correspondence, MatchStatus, MatchedLines, NamedText, StatementLines, correspondence,
 };
@@ -50,9 +53,7 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{ClassFacts, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
-pub use notebook::{
-    NotebookCell, cell_hash, cell_path, notebook_cells, recorded_cell, split_cell_path,
-    texts_of_cell,
-};
+pub use notebook::{NotebookCell, cell_hash, notebook_cells, recorded_cell, texts_of_cell};
 pub use syncs::{PossibleSync, SyncKind};
+pub use text_cells::{CellText, TextCell, code_among_prose, may_have_text_cells, text_cells};
 pub use values::AssignedValue;

@@ -62,6 +62,14 @@ impl LineMap {
         Self { runs, n_lines: new.raw.len() as u32, recorded }
     }
 
+    /// The same where the current text is a part of a longer one: it begins on the 1-based line `first` of `n_lines` lines.
+    #[must_use]
+    pub fn inside(mut self, first: u32, n_lines: u32) -> Self {
+        self.runs.iter_mut().for_each(|run| run.new += first - 1);
+        self.n_lines = n_lines;
+        self
+    }
+
     /// The same with each line marked as edited, now and after further edits: where the recorded text is only believed to be
     /// the one that ran, a line that was not changed since may have been another one.
     #[must_use]

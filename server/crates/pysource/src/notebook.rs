@@ -6,14 +6,10 @@
 //! cell that was edited since has another name.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 const SEED: u32 = 0xC70F_6907;
-
-/// What stands between the name of a notebook and the number of a cell in the path of the cell.
-const CELL: &str = ":cell ";
 
 /// A code cell of a notebook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,22 +83,6 @@ pub fn recorded_cell(recorded: &str) -> Option<u32> {
         .then(|| file.strip_suffix(".py").filter(|it| is_number(it))?.parse().ok())?
 }
 
-/// What a cell of a notebook file is called: the path of the notebook with `:cell N`, where N counts all cells from 1.
-#[must_use]
-pub fn cell_path(notebook: &Path, index: usize) -> PathBuf {
-    let mut path = notebook.as_os_str().to_owned();
-    path.push(format!("{CELL}{}", index + 1));
-    path.into()
-}
-
-/// The path of the notebook and the index of the cell of a [`cell_path`]; `None` for other paths.
-#[must_use]
-pub fn split_cell_path(path: &str) -> Option<(&str, usize)> {
-    let (notebook, number) = path.rsplit_once(CELL)?;
-    let index = number.parse::<usize>().ok()?.checked_sub(1)?;
-    notebook.ends_with(".ipynb").then_some((notebook, index))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,12 +148,6 @@ mod tests {
         ];
         for (recorded, expected) in rows {
             assert_eq!(recorded_cell(recorded), expected, "{recorded}");
-        }
-        let path = cell_path(Path::new("/a/my run.ipynb"), 3);
-        assert_eq!(path, Path::new("/a/my run.ipynb:cell 4"));
-        assert_eq!(split_cell_path("/a/my run.ipynb:cell 4"), Some(("/a/my run.ipynb", 3)));
-        for other in ["/a/my run.ipynb", "/a/x.ipynb:cell 0", "/a/x.py:cell 1"] {
-            assert_eq!(split_cell_path(other), None, "{other}");
         }
     }
 }

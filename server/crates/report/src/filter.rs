@@ -45,7 +45,13 @@ impl fmt::Display for FilePattern {
 impl FilePattern {
     fn is_match(&self, name: &str) -> bool {
         let last = || name.rsplit(['/', '\\']).next().unwrap_or(name);
-        self.matcher.is_match(name) || (!self.text.contains('/') && self.matcher.is_match(last()))
+        if self.matcher.is_match(name)
+            || (!self.text.contains('/') && self.matcher.is_match(last()))
+        {
+            return true;
+        }
+        // A notebook has all of its cells.
+        pysource::split_cell_path(name).is_some_and(|(notebook, _)| self.is_match(notebook))
     }
 }
 
@@ -315,6 +321,9 @@ mod tests {
         assert!(code(&["a/**"], &["forward$"]).passes("a/b/model.py", "Net.forward"));
         assert!(!code(&["a/**"], &["^forward$"]).passes("a/b/model.py", "Net.forward"));
         assert!(code(&["x.py", "model.py"], &["step", "ward"]).passes("model.py", "forward"));
+        assert!(code(&["run.ipynb"], &[]).passes("a/run.ipynb:cell 4", ""));
+        assert!(code(&["run.py:cell 4"], &[]).passes("a/run.py:cell 4", ""));
+        assert!(!code(&["run.py:cell 4"], &[]).passes("a/run.py:cell 5", ""));
         assert_eq!(code(&["a.py"], &["f|g"]).text(), "--file 'a.py' --function 'f|g'");
     }
 

@@ -379,11 +379,11 @@ impl LineNow {
     fn new(fit: SourceFit, map: Option<&LineMap>, line: u32) -> Self {
         match (fit, map.map(|map| map.current(line))) {
             (SourceFit::Missing, _) => Self::default(),
-            (SourceFit::Fits, _) => Self { line: Some(line), is_stale: false },
-            (SourceFit::Edited, Some(Some(at))) => {
+            (SourceFit::Fits, None) => Self { line: Some(line), is_stale: false },
+            (SourceFit::Fits | SourceFit::Edited, Some(Some(at))) => {
                 Self { line: Some(at.line), is_stale: at.is_edited }
             }
-            (SourceFit::Edited, _) => Self { line: None, is_stale: true },
+            (SourceFit::Fits | SourceFit::Edited, _) => Self { line: None, is_stale: true },
         }
     }
 }
@@ -395,9 +395,12 @@ fn rows<'a>(recording: &Recording<'a>, code: &CodeFilter) -> Vec<LineOfOutput<'a
     let mut renamed = BTreeMap::<_, (LineNow, Cow<'_, _>)>::new();
     for (key, books) in &ledger.lines {
         let (fit, map) = maps.entry(&key.file).or_insert_with(|| {
-            let fit = ledger.files.get(&key.file).map_or(SourceFit::Missing, |file| file.fit);
-            let is_edited = fit == SourceFit::Edited;
-            (fit, is_edited.then(|| recording.present(&key.file)?.map).flatten())
+            let file = ledger.files.get(&key.file);
+            let fit = file.map_or(SourceFit::Missing, |file| file.fit);
+            let path = file.and_then(|file| file.path.as_deref());
+            let is_elsewhere =
+                fit == SourceFit::Edited || path.and_then(pysource::split_text_cell_path).is_some();
+            (fit, is_elsewhere.then(|| recording.present(&key.file)?.map).flatten())
         });
         let now = LineNow::new(*fit, map.as_ref(), key.line);
         let file = recording.file(&key.file).to_owned();

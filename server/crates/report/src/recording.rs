@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::{LineKey, Ns, SourceFit};
 use loader::{Run, SourceFolders};
-use pysource::LineMap;
+use pysource::{LineIndex, LineMap};
 
 use crate::model::Place;
 use crate::terminal::clean;
@@ -44,12 +44,20 @@ impl Recording<'_> {
     }
 
     /// A file as it is now, by its key; the text that ran where there is no file. `None` where the text that ran is not
-    /// known, so that no line of the ledger can be found in it.
+    /// known, so that no line of the ledger can be found in it. Of a cell of a text, all of the text.
     #[must_use]
     pub fn present(&self, key: &str) -> Option<PresentText> {
         let read = |path: &Path| self.sources.read(path);
         let ran = self.run.text_that_ran(key, read)?;
         let file = self.run.merged.files.get(key)?;
+        if let Some((path, index)) = file.path.as_deref().and_then(pysource::split_text_cell_path) {
+            // Readers find a cell of a text by the lines of the text.
+            let text = read(path)?;
+            let cell =
+                pysource::text_cells(path, &text).into_iter().find(|it| it.index == index)?;
+            let map = Some(cell.lines_of(&ran.text, LineIndex::new(&text).n_lines()));
+            return Some(PresentText { text: text.into(), map });
+        }
         if file.fit != SourceFit::Edited {
             return Some(PresentText { text: ran.text, map: None });
         }

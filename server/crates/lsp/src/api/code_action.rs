@@ -27,7 +27,7 @@ pub(crate) async fn handle(
         if !reported || token.is_cancelled() {
             return None;
         }
-        snapshot.with_document(&document, |source| {
+        let actions = snapshot.with_document(&document, |source| {
             let findings = snapshot.findings();
             let uri_of = |key: &str| (key == source.key).then(|| document.uri.clone());
             let edits = ide::actions(source, &findings, &lines).into_iter();
@@ -45,7 +45,8 @@ pub(crate) async fn handle(
                 CodeActionOrCommand::Command(_) => true,
             });
             actions
-        })
+        });
+        Some(actions.into_iter().flatten().collect())
     });
     work.await
 }

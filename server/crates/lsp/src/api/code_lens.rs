@@ -15,14 +15,16 @@ pub(crate) async fn handle(
         if !snapshot.settings.lenses || token.is_cancelled() {
             return None;
         }
-        snapshot.with_document(&document, |source| {
+        let lenses = snapshot.with_document(&document, |source| {
             let mut lenses = ide::lenses(source, &snapshot.view);
             if let Some(code) = snapshot.shown_code() {
                 let shown = code.lines_of(source);
                 lenses.retain(|it| shown.iter().any(|line| it.lines.contains(line)));
             }
-            lenses.into_iter().map(|lens| to_proto::code_lens(&document.uri, lens)).collect()
-        })
+            lenses
+        });
+        let lenses = lenses.into_iter().flatten();
+        Some(lenses.map(|lens| to_proto::code_lens(&document.uri, lens)).collect())
     });
     work.await
 }

@@ -10,21 +10,22 @@ pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Op
     let at = &params.text_document_position_params;
     let Some(document) = session.document(&at.text_document.uri) else { return Ok(None) };
     let line = from_proto::line(at.position);
-    let work = session.background(move |snapshot, token| {
-        if token.is_cancelled() {
-            return None;
-        }
-        let hover = snapshot.with_document(&document, |source| {
-            snapshot
-                .shown_code()
-                .is_none_or(|code| code.is_around(source, line))
-                .then(|| ide::hover(source, &snapshot.view, &snapshot.findings(), line))
-                .flatten()
+    let work =
+        session.background(move |snapshot, token| {
+            if token.is_cancelled() {
+                return None;
+            }
+            let hover = snapshot.with_document(&document, |source| {
+                snapshot
+                    .shown_code()
+                    .is_none_or(|code| code.is_around(source, line))
+                    .then(|| ide::hover(source, &snapshot.view, &snapshot.findings(), line))
+                    .flatten()
+            });
+            let is_markdown = snapshot.abilities.markdown_hover;
+            hover.into_iter().flatten().next().map(|hover| {
+                to_proto::hover(&document.index, &hover, snapshot.encoding(), is_markdown)
+            })
         });
-        let is_markdown = snapshot.abilities.markdown_hover;
-        hover
-            .flatten()
-            .map(|hover| to_proto::hover(&document.index, &hover, snapshot.encoding(), is_markdown))
-    });
     work.await
 }

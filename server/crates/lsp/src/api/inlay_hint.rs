@@ -18,9 +18,9 @@ pub(crate) async fn handle(
         if !snapshot.settings.hints || token.is_cancelled() {
             return None;
         }
-        snapshot.with_document(&document, |source| {
+        let hints = snapshot.with_document(&document, |source| {
             let is_markdown = snapshot.abilities.markdown_hover;
-            let mut hints = ide::hints(source, &snapshot.view, lines);
+            let mut hints = ide::hints(source, &snapshot.view, lines.clone());
             if let Some(code) = snapshot.shown_code() {
                 let shown = code.lines_of(source);
                 hints.retain(|it| shown.contains(&it.line));
@@ -40,8 +40,9 @@ pub(crate) async fn handle(
                 data,
                 ..to_proto::inlay_hint(source.index, hint, tooltip, snapshot.encoding())
             };
-            hints.into_iter().zip(tooltips).map(convert).collect()
-        })
+            hints.into_iter().zip(tooltips).map(convert).collect::<Vec<_>>()
+        });
+        Some(hints.into_iter().flatten().collect())
     });
     work.await
 }
@@ -57,7 +58,8 @@ pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<In
     let work = session.background(move |snapshot, _| {
         let tooltips =
             |source: &ide::PlacedSource<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
-        let text = snapshot.with_document(&document, tooltips).flatten().flatten();
+        let text =
+            snapshot.with_document(&document, tooltips).into_iter().flatten().flatten().next();
         text.map(|text| to_proto::tooltip(&text, snapshot.abilities.markdown_hover))
     });
     hint.tooltip = work.await?;

@@ -77,14 +77,31 @@ pub struct AnnotateOptions {
 }
 
 impl AnnotateOptions {
-    fn shows(&self, file: &SourceFile) -> bool {
+    /// Whether a file is shown; `cells` are the hashes of the cells of the texts among those that are named, whose cells may be
+    /// in a notebook file, too.
+    fn shows(&self, file: &SourceFile, cells: &BTreeSet<u32>) -> bool {
         if self.files.is_empty() {
             return file.is_user_code || self.all;
+        }
+        if recorded_cell(&file.recorded).is_some_and(|it| cells.contains(&it)) {
+            return true;
         }
         let Some(path) = &file.path else { return false };
         let notebook = path.to_str().and_then(pysource::split_cell_path);
         let path = notebook.map_or(path.as_path(), |(notebook, _)| Path::new(notebook));
         self.files.iter().any(|it| it == path)
+    }
+
+    /// The hashes of what the cells of the texts that are named may have run as.
+    fn cells_of_texts(&self, recording: &Recording<'_>) -> BTreeSet<u32> {
+        let mut hashes = BTreeSet::new();
+        for file in self.files.iter().filter(|it| pysource::may_have_text_cells(it)) {
+            let text = recording.sources.read(file).unwrap_or_default();
+            let cells = pysource::text_cells(file, &text);
+            let texts = cells.iter().flat_map(pysource::TextCell::texts);
+            hashes.extend(texts.map(|it| pysource::cell_hash(&it.text)));
+        }
+        hashes
     }
 }
 
@@ -188,11 +205,11 @@ fn found<'a>(
 ) -> Vec<FoundFile<'a>> {
     let run = recording.run;
     let columns = columns(scale);
+    let cells = options.cells_of_texts(recording);
     let mut files: BTreeMap<&str, FoundFile<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
-        let Some(source) = run.merged.files.get(&key.file).filter(|it| options.shows(it)) else {
-            continue;
-        };
+        let source = run.merged.files.get(&key.file).filter(|it| options.shows(it, &cells));
+        let Some(source) = source else { continue };
         let file = files.entry(&key.file).or_insert_with(|| FoundFile {
             key: &key.file,
             name: recording.file(&key.file),

@@ -1,5 +1,7 @@
 //! From a name to the lines that it stands for.
 
+use std::path::Path;
+
 use ledger::{Ledger, LineBooks, LineKey};
 
 use crate::filter::CodeFilter;
@@ -80,6 +82,13 @@ impl<'a> Found<'a> {
             let shown = recording.file(key);
             shown == file || shown.strip_suffix(file).is_some_and(|it| it.ends_with('/'))
         };
+        let in_cell = Self::line_in_cells(recording, ledger, line, |shown| {
+            pysource::split_text_cell_path(Path::new(shown))
+                .is_some_and(|(text, _)| text.ends_with(file))
+        });
+        if !in_cell.is_empty() {
+            return Ok(Self::Lines { function: None, lines: in_cell });
+        }
         let of_file: Vec<_> = ledger.lines.iter().filter(|(key, _)| is_file(&key.file)).collect();
         let lines: Vec<_> = of_file.iter().filter(|(key, _)| key.line == line).copied().collect();
         if !lines.is_empty() {
@@ -96,6 +105,21 @@ impl<'a> Found<'a> {
         Err(format!(
             "nothing was recorded on line {line} of `{file}`; the nearest line is {nearest}"
         ))
+    }
+
+    /// What was recorded on a line of a text, in the cells of it that `is_cell` knows by what they are called.
+    fn line_in_cells(
+        recording: &Recording<'_>,
+        ledger: &'a Ledger,
+        line: u32,
+        is_cell: impl Fn(&str) -> bool,
+    ) -> Vec<(&'a LineKey, &'a LineBooks)> {
+        let files = ledger.files.keys().filter(|key| is_cell(recording.file(key)));
+        let found = files.filter_map(|key| {
+            let line = recording.present(key)?.map?.recorded(line)?;
+            ledger.lines.get_key_value(&LineKey { file: key.clone(), line })
+        });
+        found.collect()
     }
 
     pub(super) fn lines(&self) -> &[(&'a LineKey, &'a LineBooks)] {

@@ -1,6 +1,8 @@
 //! Where lines are now, in files that are open and in others.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use ide::PlacedSource;
@@ -22,21 +24,30 @@ pub(super) struct CurrentFiles<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
+    /// Of several open documents with the same cell, such as a notebook and what Jupytext made of it, the one at `here`.
     pub(super) fn new(
         snapshot: &'a SessionSnapshot,
         loaded: &'a LoadedRecording,
         documents: &'a [Arc<Document>],
+        here: Option<&Url>,
     ) -> Self {
-        let key = |it: &'a Arc<Document>| Some((loaded.key_of(it, &snapshot.folders)?, it));
-        Self { snapshot, loaded, open: documents.iter().filter_map(key).collect() }
+        let keys = |it: &'a Arc<Document>| {
+            loaded.keys_of(it, &snapshot.folders).into_iter().map(move |key| (key, it))
+        };
+        let (last, others): (Vec<_>, Vec<_>) =
+            documents.iter().partition(|it| Some(&it.uri) == here);
+        let documents = others.into_iter().chain(last);
+        Self { snapshot, loaded, open: documents.flat_map(keys).collect() }
     }
 
-    /// The key of a file; `None` where the recording does not know it.
-    pub(super) fn key(&self, uri: &Url) -> Option<&'a str> {
-        if let Some((key, _)) = self.open.iter().find(|(_, document)| document.uri == *uri) {
-            return Some(key);
+    /// The keys of a file: none where the recording does not know it, several where it is a notebook as plain text.
+    pub(super) fn keys(&self, uri: &Url) -> Vec<&'a str> {
+        let open = self.open.iter().filter(|(_, document)| document.uri == *uri);
+        let keys: Vec<&str> = open.map(|(key, _)| *key).collect();
+        if !keys.is_empty() {
+            return keys;
         }
-        self.loaded.key_of_path(&paths::of_uri(uri)?)
+        paths::of_uri(uri).map(|path| self.loaded.keys_of_path(&path)).unwrap_or_default()
     }
 
     /// Calls `work` with a file as it is now.
@@ -46,7 +57,10 @@ impl<'a> CurrentFiles<'a> {
         work: impl FnOnce(&PlacedSource<'_>) -> T,
     ) -> Option<T> {
         match self.open.get(key) {
-            Some(document) => self.snapshot.with_document(document, work),
+            Some(document) => {
+                let (books, folders) = (&self.snapshot.books, &self.snapshot.folders);
+                Some(self.loaded.with_document(books, document, key, folders, work))
+            }
             None => self.loaded.with_file(&self.snapshot.books, key, work),
         }
     }
@@ -65,8 +79,9 @@ impl<'a> CurrentFiles<'a> {
         };
         let files: HashMap<&str, HashMap<u32, Value>> = wanted.into_iter().map(now).collect();
         let place = |line: &LineKey| {
+            let file = self.name(&line.file);
             let mut place =
-                json!({"file": line.file, "uri": self.uri(&line.file), "recordedLine": line.line});
+                json!({"file": file, "uri": self.uri(&line.file), "recordedLine": line.line});
             let now = files.get(line.file.as_str()).and_then(|it| it.get(&line.line));
             if let Some(now) = now {
                 extend(&mut place, now.clone());
@@ -76,6 +91,22 @@ impl<'a> CurrentFiles<'a> {
         lines.iter().map(place).collect()
     }
 
+    /// What a file is called: the key, but that of a cell of a text as the text, whose lines its places are.
+    pub(super) fn name<'n>(&self, key: &'n str) -> Cow<'n, str> {
+        match self.open.get(key).map(|it| (it, it.path())) {
+            Some((document, Some(path))) if self.loaded.is_cell_of_text(document, key) => {
+                let root = paths::real(self.loaded.root());
+                let below = path.strip_prefix(&root).and_then(|it| it.strip_prefix('/'));
+                Cow::Owned(below.unwrap_or(path).to_owned())
+            }
+            Some(_) => Cow::Borrowed(key),
+            None => {
+                let text = pysource::split_text_cell_path(Path::new(key));
+                text.map_or(Cow::Borrowed(key), |(file, _)| file.to_string_lossy())
+            }
+        }
+    }
+
     fn uri(&self, key: &str) -> Option<Url> {
         match self.open.get(key) {
             Some(document) => Some(document.uri.clone()),
@@ -83,18 +114,28 @@ impl<'a> CurrentFiles<'a> {
         }
     }
 
-    /// Where the recorded lines `wanted` of a file are.
+    /// Where the recorded lines `wanted` of a file are that are still there.
     fn lines_of(&self, source: &PlacedSource<'_>, wanted: &HashSet<u32>) -> HashMap<u32, Value> {
-        let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
-        let lines = lines.filter_map(|it| {
-            let text = source.text.get(source.index.line_range(it.line)?)?.trim();
-            let range = self.range(source, it.line);
+        let place = |recorded: u32, line: u32, is_stale: bool| {
+            let text = source.text.get(source.index.line_range(line)?)?.trim();
+            let range = self.range(source, line);
             Some((
-                it.recorded,
-                json!({"line": it.line, "stale": it.is_stale, "source": text, "range": range}),
+                recorded,
+                json!({"line": line, "stale": is_stale, "source": text, "range": range}),
             ))
-        });
-        lines.collect()
+        };
+        let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
+        let mut places: HashMap<u32, Value> =
+            lines.filter_map(|it| place(it.recorded, it.line, it.is_stale)).collect();
+        // Lines without numbers, such as those on which functions begin.
+        for &line in wanted {
+            if !places.contains_key(&line)
+                && let Some(now) = source.map.and_then(|map| map.current(line))
+            {
+                places.extend(place(line, now.line, now.is_edited));
+            }
+        }
+        places
     }
 
     /// A whole line, without its end.

@@ -20,16 +20,18 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
-        let places = CurrentFiles::new(snapshot, loaded, &documents);
-        let key = places.key(&uri)?;
+        let places = CurrentFiles::new(snapshot, loaded, &documents, Some(&uri));
         let shown = with_metric(&snapshot.view, metric);
         let code = snapshot.shown_code();
-        let details = places.with_source(key, |source| {
-            code.is_none_or(|it| it.lines_of(source).contains(&line))
-                .then(|| ide::details(source, &shown, &snapshot.findings(), line))
-                .flatten()
-        });
-        let details = details.flatten()?;
+        let (key, details) = places.keys(&uri).into_iter().find_map(|key| {
+            let details = places.with_source(key, |source| {
+                code.as_ref()
+                    .is_none_or(|it| it.lines_of(source).contains(&line))
+                    .then(|| ide::details(source, &shown, &snapshot.findings(), line))
+                    .flatten()
+            });
+            Some((key, details.flatten()?))
+        })?;
         let mut described = json!({"view": view(snapshot), "place": place(&places, key, &details)});
         extend(&mut described, tables(&places, details));
         Some(described)
@@ -106,6 +108,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
     let callees = tables.callees.iter().map(|it| {
         json!({
             "name": it.name,
+            "place": it.place.clone().and_then(|it| places.of([it]).pop()),
             "calls": count(it.calls),
             "value": whole(it.value),
             "share": it.share,

@@ -20,7 +20,7 @@ pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
             return json!({"view": view(snapshot), "findings": []});
         };
         let found = snapshot.findings();
-        let places = CurrentFiles::new(snapshot, loaded, &documents);
+        let places = CurrentFiles::new(snapshot, loaded, &documents, None);
         let files: BTreeSet<&str> = found.iter().map(|it| it.place.file.as_str()).collect();
         let mut messages = BTreeMap::new();
         for file in files {

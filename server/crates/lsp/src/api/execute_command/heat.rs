@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ide::Scope;
+use ide::{PlacedSource, Scope};
 use metrics::mark_in_text;
 use metrics::numbers::percent;
 use serde_json::{Value, json};
@@ -21,9 +21,10 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let scope = scope.map_err(|error| invalid(error.to_string()))?.unwrap_or_default();
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
-        let hot = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled()).and_then(|loaded| {
-            let places = CurrentFiles::new(snapshot, loaded, &documents);
-            places.with_source(places.key(&uri)?, |source| {
+        let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled());
+        let places = loaded.map(|it| CurrentFiles::new(snapshot, it, &documents, Some(&uri)));
+        let hot = places.iter().flat_map(|places| {
+            let of = |source: &PlacedSource<'_>| {
                 let mut heat = ide::heat(source, &snapshot.view, &lines, scope);
                 if let Some(code) = snapshot.shown_code() {
                     let shown = code.lines_of(source);
@@ -44,10 +45,15 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
                         "function": it.function,
                     })
                 });
-                (whole(heat.total), lines.collect::<Vec<_>>())
-            })
+                (heat.total, lines.collect::<Vec<_>>())
+            };
+            places.keys(&uri).into_iter().filter_map(move |key| places.with_source(key, of))
         });
-        let (total, lines) = hot.unwrap_or((json!(0), Vec::new()));
+        let (totals, lines): (Vec<f64>, Vec<Vec<Value>>) = hot.unzip();
+        let (total, lines) = (
+            whole(totals.into_iter().fold(0.0, f64::max)),
+            lines.into_iter().flatten().collect::<Vec<_>>(),
+        );
         json!({"view": view(snapshot), "scope": scope.name(), "total": total, "lines": lines})
     });
     work.await

@@ -1,6 +1,6 @@
 //! `perfline.hotLines`: the lines that cost most.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ide::HotLine;
@@ -38,20 +38,20 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let Some(loaded) = &snapshot.loaded else {
             return json!({"view": view(snapshot), "lines": [], "sums": []});
         };
-        let places = CurrentFiles::new(snapshot, loaded, &documents);
+        let places = CurrentFiles::new(snapshot, loaded, &documents, uri.as_ref());
         let wanted = uri.as_ref().map(|uri| {
-            let key = places.key(uri);
-            let recorded = key.and_then(|key| {
-                places.with_source(key, |source| {
+            let of = |key| {
+                let recorded = places.with_source(key, |source| {
                     let lines = source.lines().into_iter().filter(|it| lines.contains(&it.line));
                     lines.map(|it| it.recorded).collect::<HashSet<u32>>()
-                })
-            });
-            (key, recorded.unwrap_or_default())
+                });
+                Some((key, recorded?))
+            };
+            places.keys(uri).into_iter().filter_map(of).collect::<HashMap<&str, _>>()
         });
         let shown_code = snapshot.shown_code();
         let is_wanted = |file: &str, line| {
-            wanted.as_ref().is_none_or(|(key, lines)| *key == Some(file) && lines.contains(&line))
+            wanted.as_ref().is_none_or(|it| it.get(file).is_some_and(|it| it.contains(&line)))
                 && shown_code.as_ref().is_none_or(|it| it.has(file, line))
         };
         // Who asks for a file wants to see it, whether it is user code or not.
@@ -69,8 +69,13 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             hot.retain(|it| shown.threshold <= it.share);
         }
         let sums = ide::hot_sums(ledger, &shown, &hot).into_iter().map(|it| {
+            // A cell of a text has a sum of its own; what its functions are called goes by the text, as their lines do.
+            let file = match it.function {
+                Some(_) => places.name(&it.file),
+                None => it.file.as_str().into(),
+            };
             json!({
-                "file": it.file,
+                "file": file,
                 "function": it.function,
                 "lines": it.lines,
                 "value": whole(it.value),

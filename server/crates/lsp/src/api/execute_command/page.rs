@@ -57,8 +57,8 @@ fn fragment(
     let place = arguments.uri(1, "uri")?.zip(arguments.number(2, "line")?);
     if let Some((uri, line)) = place {
         let documents = session.documents();
-        let files = CurrentFiles::new(snapshot, loaded, &documents);
-        let recorded = files.key(&uri).and_then(|key| {
+        let files = CurrentFiles::new(snapshot, loaded, &documents, Some(&uri));
+        let recorded = files.keys(&uri).into_iter().find_map(|key| {
             let recorded = files.with_source(key, |it| {
                 it.lines().into_iter().find(|it| it.line == line).map(|it| it.recorded)
             })??;

@@ -19,7 +19,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
         let known = loaded.run.merged.files.contains_key(&file);
         let line = known.then_some(LineKey { file, line })?;
-        CurrentFiles::new(snapshot, loaded, &documents).of([line]).pop()
+        CurrentFiles::new(snapshot, loaded, &documents, None).of([line]).pop()
     });
     Ok(work.await?.unwrap_or_default())
 }
