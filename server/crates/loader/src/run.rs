@@ -226,7 +226,7 @@ impl Run {
     }
 
     /// What is doubtful about the sources: one line for the files on disk that may not be the text that ran, one for those that
-    /// are not, one for those of which nothing can be told, and one for those that were not found. Time in the latter is shown on functions where the recording names no
+    /// are not, one for those in which nothing is found again, and one for those that were not found. Time in the latter is shown on functions where the recording names no
     /// line. Where the text that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {

@@ -6,14 +6,14 @@
 //! there are empty ones; where it had fewer, comments, functions that did not run and statements that call nothing are left
 //! out, and where that is not enough, the body of the function.
 
-mod placed;
+mod arranged_lines;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use self::placed::{Placed, Thrift};
+use self::arranged_lines::{ArrangedLines, Thrift};
 use crate::alignment::{AlignedLine, LineEvidence, align};
 use crate::flow::{Access, Site, SiteKind};
 use crate::statements::statements;
@@ -70,9 +70,9 @@ pub fn arranged(
     };
     aligned.iter().find(begins)?;
     let arranged = [Thrift::Statements, Thrift::Bodies].into_iter().map(|thrift| {
-        let mut placed = Placed::new(&code, &evidence, &aligned, thrift);
-        placed.place();
-        placed.text()
+        let mut lines = ArrangedLines::new(&code, &evidence, &aligned, thrift);
+        lines.place();
+        lines.text()
     });
     // Without a statement a block may be none.
     arranged.into_iter().find(|it| module.has_errors() || !Module::parse(it).has_errors())
@@ -164,24 +164,24 @@ impl<'a> CurrentCode<'a> {
             called.entry(*line).or_default().insert(name, *is_built_in);
         }
         // A module is called by the name of its attribute, and runs under other names: of a function whose name is nowhere in
-        // the text nothing can be told.
+        // the text nothing can be known.
         let mut by_name: HashMap<&str, Vec<u32>> = HashMap::new();
         for (&line, calls) in &self.calls {
             calls.names.iter().for_each(|it| by_name.entry(it).or_default().push(line));
         }
         for (recorded, names) in called {
-            let told: Vec<&Vec<u32>> = names.keys().filter_map(|it| by_name.get(it)).collect();
+            let known: Vec<&Vec<u32>> = names.keys().filter_map(|it| by_name.get(it)).collect();
             let row = rows.entry(recorded).or_default();
             let mut named: BTreeMap<u32, i64> = BTreeMap::new();
-            for &line in told.iter().copied().flatten() {
+            for &line in known.iter().copied().flatten() {
                 *named.entry(line).or_default() += 1;
             }
             for (line, n_there) in named {
-                let n_missing = told.len() as i64 - n_there;
+                let n_missing = known.len() as i64 - n_there;
                 *row.entry(line).or_default() += ANY_CALL + CALL * n_there - n_missing;
                 n_pairs += 1;
             }
-            if told.is_empty() && !names.into_values().any(|is_built_in| is_built_in) {
+            if known.is_empty() && !names.into_values().any(|is_built_in| is_built_in) {
                 let near = recorded.saturating_sub(MAX_MOVE)..=recorded.saturating_add(MAX_MOVE);
                 for (&line, _) in self.calls.range(near).filter(|(_, calls)| calls.has_any) {
                     *row.entry(line).or_default() += ANY_CALL;

@@ -78,7 +78,7 @@ impl GoneLines {
 }
 
 /// The lines of a text as it is put together.
-pub(super) struct Placed<'a> {
+pub(super) struct ArrangedLines<'a> {
     code: &'a CurrentCode<'a>,
     aligned: &'a [AlignedLine],
     /// Recorded lines on which something was called that are not aligned.
@@ -92,7 +92,7 @@ pub(super) struct Placed<'a> {
     dedents: HashMap<u32, usize>,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> ArrangedLines<'a> {
     pub(super) fn new(
         code: &'a CurrentCode<'a>,
         evidence: &[LineEvidence],
