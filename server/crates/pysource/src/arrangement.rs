@@ -35,8 +35,11 @@ const CALL: i64 = 3;
 /// Weight of a line that calls something, though not by the name of what was called.
 const ANY_CALL: i64 = 1;
 
-/// Most lines by which a line moved on which what was called is not called by its name.
+/// Most lines by which a line moved on which nothing rare is called by its name.
 const MAX_MOVE: u32 = 500;
+
+/// Most lines on which a rare name is called.
+const MAX_RARE: usize = 32;
 
 /// Most pairs of a recorded line and one that may be it.
 const MAX_PAIRS: usize = 1_000_000;
@@ -62,7 +65,7 @@ pub fn arranged(
 ) -> Option<String> {
     let module = Module::parse(current);
     let code = CurrentCode::new(current, &module, !calls.is_empty());
-    let evidence = code.evidence(functions, calls)?;
+    let evidence = code.evidence(functions, calls).or_else(|| code.evidence(functions, &[]))?;
     let aligned = align(&evidence);
     let begins = |it: &&AlignedLine| {
         let found = module.functions().iter().find(|at| at.first_line == it.current);
@@ -173,8 +176,12 @@ impl<'a> CurrentCode<'a> {
             let known: Vec<&Vec<u32>> = names.keys().filter_map(|it| by_name.get(it)).collect();
             let row = rows.entry(recorded).or_default();
             let mut named: BTreeMap<u32, i64> = BTreeMap::new();
-            for &line in known.iter().copied().flatten() {
-                *named.entry(line).or_default() += 1;
+            let near = recorded.saturating_sub(MAX_MOVE)..=recorded.saturating_add(MAX_MOVE);
+            for lines in &known {
+                let is_rare = lines.len() <= MAX_RARE;
+                for &line in lines.iter().filter(|it| is_rare || near.contains(it)) {
+                    *named.entry(line).or_default() += 1;
+                }
             }
             for (line, n_there) in named {
                 let n_missing = known.len() as i64 - n_there;
@@ -182,7 +189,6 @@ impl<'a> CurrentCode<'a> {
                 n_pairs += 1;
             }
             if known.is_empty() && !names.into_values().any(|is_built_in| is_built_in) {
-                let near = recorded.saturating_sub(MAX_MOVE)..=recorded.saturating_add(MAX_MOVE);
                 for (&line, _) in self.calls.range(near).filter(|(_, calls)| calls.has_any) {
                     *row.entry(line).or_default() += ANY_CALL;
                     n_pairs += 1;
