@@ -20,7 +20,7 @@ afterEach(keepFailure);
 after(() => bench.stop());
 
 test('hints stand on their lines', async () => {
-  const [number] = await window.line('x.max().item() > 100', /\d ms wait ×6 · .* gpu/);
+  const [number] = await window.line('x.max().item() > 100', /\d ms wait ×6$/);
   assert.equal(number, '46');
   await window.line('x = torch.relu(layer(x))', /ms gpu \+.* bwd/);
 });
@@ -88,6 +88,86 @@ test('hints are inlay hints of the editor if that is wanted, and show without th
   assert.equal(all.split('wait ×6').length, 2, all);
   set({ 'editor.inlayHints.enabled': 'off' });
   await until(async () => !/wait.×6/.test(await texts()), 'no inlay hints');
+  await window.line('x.max().item() > 100', /\d ms wait ×6/);
+});
+
+test('hints stand in a column of their own, to the right of the code or before it', async () => {
+  const { page } = window;
+  const set = (settings) => writeFileSync(path.join(folder, '.vscode/settings.json'), JSON.stringify(settings));
+  /** Where hints and code begin on the screen, in characters from the left of the text. */
+  const places = () =>
+    page.evaluate(() => {
+      const lines = [...document.querySelectorAll('.editor-instance .monaco-editor .view-lines > .view-line')];
+      const character = document.createElement('span');
+      character.textContent = '0'.repeat(100);
+      lines[0].firstChild.append(character);
+      const width = character.getBoundingClientRect().width / 100;
+      character.remove();
+      const left = lines[0].getBoundingClientRect().left;
+      const columns = (x) => Math.round(((x - left) / width) * 10) / 10;
+      return lines.map((line) => {
+        const spans = [...line.querySelectorAll('span span')];
+        const mark = (it, which) => getComputedStyle(it, which).content.startsWith('"');
+        const after = spans.find((it) => mark(it, '::after'));
+        const before = spans.find((it) => mark(it, '::before'));
+        const code = spans.find((it) => /\S/.test(it.textContent.replaceAll('\u00a0', '')));
+        const walker = code && document.createTreeWalker(code, NodeFilter.SHOW_TEXT).nextNode();
+        const range = document.createRange();
+        if (walker) {
+          const start = walker.data.search(/[^\s\u00a0]/);
+          range.setStart(walker, start);
+          range.setEnd(walker, start + 1);
+        }
+        return {
+          text: line.textContent.replaceAll('\u00a0', ' '),
+          code: walker && columns(range.getBoundingClientRect().left),
+          after:
+            after &&
+            columns(after.getBoundingClientRect().left + parseFloat(getComputedStyle(after, '::after').marginLeft)),
+          before: before && getComputedStyle(before, '::before').content.slice(1, -1).replaceAll('\u00a0', ' '),
+        };
+      });
+    });
+  set({ 'perfline.hints.place': 'column', 'perfline.hints.column': 60 });
+  const column = await until(async () => {
+    const found = (await places()).filter((it) => it.after !== undefined);
+    return found.length > 2 && found.every(({ after }) => Math.abs(after - 60) < 0.5) && found;
+  }, 'hints in column 60');
+  await window.screenshot('hints-column');
+  const code = (found, text) => found.find((it) => it.text.includes(text)).code;
+  assert.equal(code(column, 'x.max().item()'), 12);
+
+  set({ 'perfline.hints.place': 'gutter' });
+  const gutter = await until(async () => {
+    const found = await places();
+    return found.every((it) => it.before !== undefined && it.after === undefined) && found;
+  }, 'a column before each line');
+  await window.screenshot('hints-gutter');
+  assert.ok(gutter.some((it) => /ms wait ×6$/.test(it.before)));
+  // Code is as far from the left on lines with a hint as on lines without.
+  const indented = gutter.filter((it) => it.code !== undefined).map((it) => it.code - it.text.search(/\S/));
+  assert.ok(Math.max(...indented) - Math.min(...indented) < 0.2, indented.join(' '));
+  assert.ok(indented[0] >= 15, indented.join(' '));
+  assert.equal(await page.locator('.notification-list-item', { hasText: 'unknown setting' }).count(), 0);
+  await window.goTo(44);
+  await page.keyboard.press('End');
+  await page.keyboard.type('\ntyped');
+  await until(async () => {
+    const typed = (await places()).find((it) => it.text.trim() === 'typed');
+    return typed && Math.abs(typed.code - typed.text.search(/\S/) - indented[0]) < 0.2;
+  }, 'a line that is typed as far from the left as the others');
+  await window.undoAll();
+  await window.command('Preferences: Color Theme');
+  await page.keyboard.type('Light Modern');
+  await window.pick(/^Light Modern/);
+  await window.screenshot('hints-gutter-light');
+  set({ 'perfline.hints.place': 'column', 'perfline.hints.column': 60 });
+  await until(async () => (await places()).some((it) => it.after !== undefined), 'hints in their column');
+  await window.screenshot('hints-column-light');
+  await window.command('Preferences: Color Theme');
+  await page.keyboard.type('Dark Modern');
+  await window.pick(/^Dark Modern/);
+  set({});
   await window.line('x.max().item() > 100', /\d ms wait ×6/);
 });
 
