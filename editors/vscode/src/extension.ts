@@ -12,6 +12,7 @@ import { HintDecorations } from './hints';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recorder } from './record';
+import { RecordingEditors } from './recordingEditor';
 import { Recordings } from './recordings';
 import { RecordingsView } from './recordingsView';
 import { reveal } from './reveal';
@@ -59,11 +60,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     reading: vscode.l10n.t('Reading the memory events of the recording…'),
     file: 'memory-over-time.svg',
   });
+  const editors = new RecordingEditors(session);
   const recorder = new Recorder(session, recordings, context.workspaceState, log);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
-  context.subscriptions.push(details, flame, timeline, memory);
+  context.subscriptions.push(details, flame, timeline, memory, editors);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
@@ -107,6 +109,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showInTimeline: () => timeline.showLine(),
     showMemory: () => memory.show(),
     showInMemory: () => memory.showLine(),
+    showAgain: () => editors.showAgain(),
+    openAsText: () => editors.openAsText(),
     reveal: (place: Place) => reveal(place),
     openSample: () => openSample(context),
     restartServer: () => server.restart(),

@@ -440,7 +440,7 @@ const announced: StaticFeature = {
 };
 
 /** A message with paths below the workspace folders as the Explorer shows them. */
-function withoutFolders(message: string): string {
+export function withoutFolders(message: string): string {
   const folders = (vscode.workspace.workspaceFolders ?? []).map((it) => it.uri.fsPath);
   return folders.reduce((text, folder) => text.replaceAll(`${folder}${path.sep}`, ''), message);
 }

@@ -308,6 +308,12 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     for part in ["perfline.timeline/1", "perfline.flame/1", ">slow_model.py:46<", "data-served"] {
         assert!(page.contains(part), "{part}");
     }
+    // The same page for a client that shows it, with places by the names that it shows.
+    let given = client.command("perfline.page", json!([])).await.unwrap();
+    assert_eq!(given, json!({"html": page}));
+    let place = json!([{"file": "slow_model.py", "line": 46}]);
+    let place = client.command("perfline.place", place).await.unwrap();
+    assert_eq!((&place["uri"], &place["line"]), (&json!(uri), &json!(47)));
     let part = r#"{"picture": "timeline", "from": 0, "to": 1000000}"#;
     let (status, drawn) = ask("POST", "picture", part).await.unwrap();
     let drawn: Value = serde_json::from_str(&drawn).unwrap();
@@ -341,6 +347,7 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let (status, page) = ask("GET", "", "").await.unwrap();
     assert_eq!(status, 503);
     assert!(page.contains("<p>no recording is loaded</p>"), "{page}");
+    assert_eq!(client.command("perfline.page", json!([])).await, Ok(Value::Null));
     assert!(client.command("perfline.view", json!([])).await.is_err());
 }
 
