@@ -12,6 +12,7 @@ import { HintDecorations } from './hints';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recorder } from './record';
+import { RecordedRuns } from './recordedRuns';
 import { RecordingEditors } from './recordingEditor';
 import { Recordings } from './recordings';
 import { RecordingsView } from './recordingsView';
@@ -61,7 +62,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     file: 'memory-over-time.svg',
   });
   const editors = new RecordingEditors(session);
-  const recorder = new Recorder(session, recordings, context.workspaceState, log);
+  const recorder = new Recorder(new RecordedRuns(session, recordings, log), context.workspaceState);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
@@ -70,6 +71,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
     recordFileWithArguments: (clicked: unknown) => recorder.recordWithArguments(clicked),
+    recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
+    recordConfiguration: () => recorder.recordConfiguration(),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),
     loadRecent: () => recordings.loadRecent(),
