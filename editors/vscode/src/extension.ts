@@ -12,6 +12,7 @@ import { HintDecorations } from './hints';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recorder } from './record';
+import { recordCell } from './recordCell';
 import { RecordedRuns } from './recordedRuns';
 import { RecordingEditors } from './recordingEditor';
 import { Recordings } from './recordings';
@@ -71,6 +72,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
     recordFileWithArguments: (clicked: unknown) => recorder.recordWithArguments(clicked),
+    recordCell: (clicked: unknown) => recordCell(clicked),
     recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
     recordConfiguration: () => recorder.recordConfiguration(),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
