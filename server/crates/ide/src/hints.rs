@@ -74,7 +74,8 @@ fn label(
     let text = match format {
         HintFormat::Auto => {
             let key = LineKey { file: source.key.to_owned(), line: placed.recorded };
-            auto(&HintedLine { scale, books, key }, marks)?
+            let line = HintedLine { scale, books, key };
+            auto(&line, marks).or_else(|| below(&line))?
         }
         HintFormat::Template(template) => {
             scale.notable(scale.primary(), books)?;
@@ -146,6 +147,19 @@ fn auto(line: &HintedLine<'_>, marks: usize) -> Option<String> {
         }
     }
     (!text.is_empty()).then(|| cut(&text, room))
+}
+
+/// `↳ 5.3 ms gpu`: what is below a line that has nothing to say of its own, so that the way to what costs can be followed. Not of
+/// what is known of a function alone: that is below its lines.
+fn below(line: &HintedLine<'_>) -> Option<String> {
+    let (quantity, name) = match (line.scale.charge, line.scale.metric) {
+        (Charge::Own, ViewMetric::Cuda) => (Quantity::CudaTotal, "gpu"),
+        (Charge::Own, ViewMetric::Cpu) => (Quantity::CpuTotal, "cpu"),
+        _ => return None,
+    };
+    let is_line = line.books.evidence != Evidence::Function;
+    let piece = plain(line, quantity, name).filter(|_| is_line)?;
+    Some(format!("↳ {}", piece.text))
 }
 
 /// A line that has a hint.
@@ -273,7 +287,7 @@ mod tests {
                     return x
 
             def step(model, x):
-                loss = model(x).sum()
+                loss = model(x).sum() # ↳ 8.8 ms gpu
                 loss.backward() # 11 ms gpu
                 opt.step() # 9.9 ms gpu idle
             ",
@@ -289,8 +303,15 @@ mod tests {
         };
         assert_eq!(
             hints_of(&view(ViewMetric::Cpu)),
-            ["4 2 ms cpu +3 ms bwd", "5 5 ms cpu", "6 ~0.5 ms cpu", "11 12 ms cpu", "12 10 ms cpu"]
-                .map(|it| it.replace("0.5 ms", "500 µs"))
+            [
+                "4 2 ms cpu +3 ms bwd",
+                "5 5 ms cpu",
+                "6 ~0.5 ms cpu",
+                "10 ↳ 8 ms cpu",
+                "11 12 ms cpu",
+                "12 10 ms cpu"
+            ]
+            .map(|it| it.replace("0.5 ms", "500 µs"))
         );
         assert_eq!(hints_of(&view(ViewMetric::Backward)), ["4 11 ms bwd"]);
         assert_eq!(hints_of(&view(ViewMetric::Wait)), ["5 4.8 ms wait ×10"]);
@@ -306,7 +327,10 @@ mod tests {
         let run = View { period: Period::Run, ..View::default() };
         assert_eq!(hints_of(&run)[1], "4 12.6 ms gpu +22 ms bwd");
         let high = View { threshold: 0.2, ..View::default() };
-        assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
+        assert_eq!(
+            hints_of(&high),
+            ["4 +11 ms bwd", "10 ↳ 8.8 ms gpu", "11 11 ms gpu", "12 9.9 ms gpu idle"]
+        );
         let again = "step 1 41ms\n1 cuda=6ms cuda_again=3ms cuda_backward=11ms\n";
         let again = Fixture::new("x = block(x)\n", again);
         let label = |view: &View| hints(&again.source(), view, 1..=u32::MAX)[0].label.clone();
@@ -342,7 +366,7 @@ mod tests {
                     return x
 
             def step(model, x):
-                loss = model(x).sum()
+                loss = model(x).sum() # ↳ 8.8 ms gpu
                 loss.backward() # 11 ms gpu
                 opt.step() # 9.9 ms gpu idle
             ",

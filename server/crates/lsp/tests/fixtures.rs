@@ -571,7 +571,7 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
     let extent = "20.9 ms of 58.1 ms of thread time, 12.6 ms of 29.7 ms of CUDA time";
     assert_eq!(view["part"], json!({"filter": "--phase backward", "extent": extent}));
     // What `perfline lines --phase backward` says, by its three steps.
-    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu"]);
+    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu", "123:49 ↳ 4.2 ms gpu"]);
     let hot = client.command("perfline.hotLines", json!([])).await.unwrap();
     let lines: Vec<&Value> =
         hot["lines"].as_array().unwrap().iter().map(|it| &it["line"]).collect();
@@ -629,7 +629,7 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
     client.command("perfline.setStep", json!([2])).await.unwrap();
     assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu"]);
     client.command("perfline.setStep", json!(["run"])).await.unwrap();
-    assert_eq!(client.hints(&uri).await, ["96:19 12.6 ms gpu"]);
+    assert_eq!(client.hints(&uri).await, ["96:19 12.6 ms gpu", "123:49 ↳ 12.6 ms gpu"]);
     client.command("perfline.setStep", json!(["mean"])).await.unwrap();
 
     // With a rank, a module, steps and lines of some functions.
