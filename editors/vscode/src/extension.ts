@@ -76,6 +76,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
     recordConfiguration: () => recorder.recordConfiguration(),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
+    loadFile: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),
     loadRecent: () => recordings.loadRecent(),
     showRecording: (recording: FoundRecording) => list.load(recording),
@@ -107,6 +108,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     explainFinding: ({ finding }: FindingItem) => pages.show(finding.rule),
     explainRule: (rule: string) => pages.show(rule),
     showDetails: () => details.show(),
+    pinDetails: () => details.pin(true),
+    unpinDetails: () => details.pin(false),
     copyDetails: () => details.copy(),
     showFlameGraph: () => flame.show(),
     showInFlameGraph: () => flame.showLine(),
@@ -133,7 +136,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     // Settings of the workspace begin to count.
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
   );
-  void welcome(context);
+  void welcome(context, session);
   await server.restart();
 }
 

@@ -103,7 +103,10 @@ function after(
   const { range, text: code } = document.lineAt(line);
   const tabSize = typeof options.tabSize === 'number' ? options.tabSize : 4;
   const margin = place === 'column' ? { margin: `0 0 0 ${marginTo(column, code, tabSize)}` } : {};
-  return { range: new vscode.Range(range.end, range.end), renderOptions: { after: { contentText: text, ...margin } } };
+  return {
+    range: new vscode.Range(range.end, range.end),
+    renderOptions: { after: { contentText: text, ...colourOf(text), ...margin } },
+  };
 }
 
 /** The column before the code, of the same width on each line of a file that has hints. */
@@ -112,10 +115,15 @@ function before(document: vscode.TextDocument, hints: Hint[], width: number): vs
   return Array.from({ length: document.lineCount }, (_, line) => blank(line, width, byLine.get(line)));
 }
 
+/** What a line only calls steps back behind what lines cost themselves. */
+function colourOf(text: string): { color?: vscode.ThemeColor } {
+  return text.includes('↳') ? { color: new vscode.ThemeColor('perfline.hintBelowForeground') } : {};
+}
+
 /** A line of that column. A blank that is no text has no width of its own. */
 function blank(line: number, width: number, text = '\u00a0'): vscode.DecorationOptions {
   return {
     range: new vscode.Range(line, 0, line, 0),
-    renderOptions: { before: { contentText: fitted(text, width), width: `${width}ch` } },
+    renderOptions: { before: { contentText: fitted(text, width), ...colourOf(text), width: `${width}ch` } },
   };
 }

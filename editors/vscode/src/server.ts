@@ -28,6 +28,7 @@ import {
 import type { Status } from './api';
 import { LoadProgress } from './progress';
 import { areDecorations } from './hints';
+import { type HoverPlace, isHovered } from './hoverPlace';
 import { LensRefresh } from './lensRefresh';
 import { type Located, locate, thisMachine } from './locate';
 import { isCompatible, parseVersion, versionText } from './version';
@@ -340,6 +341,11 @@ export class Server implements vscode.Disposable {
         const provider = client().getFeature(CodeLensRequest.method).getProvider(document);
         this.lenses.asked(document, provider?.onDidChangeCodeLensEmitter);
         return next(document, token);
+      },
+      provideHover: (document, position, token, next) => {
+        const where = vscode.workspace.getConfiguration('perfline', document).get<HoverPlace>('hovers.where', 'hint');
+        const line = document.lineAt(position).text;
+        return isHovered(where, line, position.character) ? next(document, position, token) : undefined;
       },
       provideInlayHints: (document, range, token, next) => (areDecorations() ? [] : next(document, range, token)),
       handleDiagnostics: (uri, diagnostics, next) => {

@@ -49,8 +49,10 @@ test('hints can be read on the hottest line, in each theme of VS Code', async ()
         return over(colour, ground);
       });
       const contrasts = hints.flatMap((it) => {
-        const text = luminance(rgba(getComputedStyle(it, '::after').color).slice(0, 3));
-        return [ground, ...grounds].map((it) => {
+        const { color, content } = getComputedStyle(it, '::after');
+        const text = luminance(rgba(color).slice(0, 3));
+        // What a line only calls is no heat of its own.
+        return (content.includes('↳') ? [ground] : [ground, ...grounds]).map((it) => {
           const other = luminance(it);
           return (Math.max(text, other) + 0.05) / (Math.min(text, other) + 0.05);
         });
@@ -168,11 +170,28 @@ test('hints stand in a column of their own, to the right of the code or before i
   await page.keyboard.type('Dark Modern');
   await window.pick(/^Dark Modern/);
   set({});
-  await window.line('x.max().item() > 100', /\d ms wait ×6/);
+  await until(
+    async () => (await places()).every(({ after }) => after === undefined || Math.abs(after - 60) > 0.5),
+    'hints at the ends of lines again',
+  );
 });
 
 test('a hint says how its line is known', async () => {
   await window.line('return x * torch.sigmoid', /~\d+ µs gpu/);
+});
+
+test('a line that only calls says what it calls, dimmed', async () => {
+  await window.goTo(97);
+  await window.line('pred = model(x)', /↳ 4\.45 ms gpu$/);
+  const colour = (code) =>
+    window.page
+      .locator('.view-line', { hasText: code })
+      .locator('span span')
+      .last()
+      .evaluate((it) => getComputedStyle(it, '::after').color);
+  assert.notEqual(await colour('pred = model(x)'), await colour('loss.backward()'));
+  await window.screenshot('hints-below');
+  await window.goTo(46);
 });
 
 test('lenses stand above functions and loops', async () => {
@@ -190,6 +209,14 @@ test('lenses stand above functions and loops', async () => {
 test('a hover names the kernels', async () => {
   const text = await window.hover('x.max().item() > 100', /reduce_kernel/);
   assert.match(text, /wait for the GPU/);
+  // Not over each word.
+  await window.escape();
+  await window.page.mouse.move(5, 5);
+  const words = window.page.locator('.view-line', { hasText: 'x.max().item() > 100' }).locator('span span');
+  await words.filter({ hasText: 'max' }).first().hover();
+  await window.page.waitForTimeout(1000);
+  const over = (await window.page.locator('.monaco-hover:not(.hidden)').allInnerTexts()).join('');
+  assert.doesNotMatch(over, /thread time/);
   assert.match(text, /sync: the CPU waits/);
   await window.screenshot('hover', { keepMouse: true });
   // So does one over the hint.
