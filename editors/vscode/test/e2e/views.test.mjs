@@ -125,7 +125,7 @@ test('everything about a line, in a panel that follows the cursor', async () => 
   await details.locator('a', { hasText: 'slow_model.py:45' }).first().waitFor();
   await window.screenshot('details');
   await window.command('Perfline: Keep Line Details of This Line');
-  await window.page.locator('a[aria-label="Have Line Details Follow the Cursor"]').waitFor();
+  await window.page.locator('a[aria-label="Have Line Details Follow the Cursor"]').first().waitFor();
   await window.goTo(29);
   await window.page.waitForTimeout(500);
   assert.equal(await details.locator('.place', { hasText: 'slow_model.py:46' }).count(), 1);

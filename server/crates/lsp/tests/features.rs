@@ -18,7 +18,7 @@ async fn hints_lenses_and_hover() {
         .unwrap();
     let lens = &lenses[0];
     assert_eq!(lens["range"]["start"], json!({"line": 0, "character": 0}));
-    assert_eq!(lens["command"]["title"], "step: 30 % of the step · 4.5 ms gpu · 2 ms wait");
+    assert_eq!(lens["command"]["title"], "step: 30 % of the step (3 ms) · 4.5 ms gpu · 2 ms wait");
     assert_eq!(lens["command"]["command"], "perfline.hotLines");
     let hot =
         client.command("perfline.hotLines", lens["command"]["arguments"].clone()).await.unwrap();
