@@ -28,11 +28,20 @@ export async function welcome(context: vscode.ExtensionContext, session: Session
   const sample = vscode.Uri.joinPath(context.globalStorageUri, 'sample').toString();
   if (folder?.toString() === sample && vscode.window.visibleTextEditors.length === 0) {
     const editor = await vscode.window.showTextDocument(vscode.Uri.joinPath(folder, 'slow_model.py'));
-    const subscription = session.onDidChange(() => {
-      if (session.status?.loaded === true) {
+    await loaded(session);
+    await showHottest(session, editor);
+  }
+}
+
+/** Waits until a recording is shown. */
+async function loaded(session: Session): Promise<void> {
+  const isLoaded = () => session.status?.loaded === true;
+  while (!isLoaded()) {
+    await new Promise<void>((resolve) => {
+      const subscription = session.onDidChange(() => {
         subscription.dispose();
-        void showHottest(session, editor);
-      }
+        resolve();
+      });
     });
   }
 }
