@@ -35,6 +35,25 @@ class Callbacks(RecordingTest):
         return events
 
 
+class Pytest(Callbacks):
+    def test_a_test_is_recorded_as_a_whole_also_where_it_fails(self):
+        framework = types.ModuleType("pytest")
+        framework.hookimpl = lambda **_: lambda function: function
+        module = self.import_for("pytest", {"pytest": framework})
+        events = self.log()
+        config = types.SimpleNamespace(getoption={"perfline_folder": str(self.folder)}.get)
+        for outcome in ["passed", "failed"]:
+            hook = module.pytest_runtest_call(types.SimpleNamespace(config=config))
+            with self.warns():
+                next(hook)
+                # pytest hands over what a test raised as the outcome, and raises nothing in the hook.
+                events.append(outcome)
+                with self.assertRaises(StopIteration):
+                    next(hook)
+        self.assertEqual(events, ["record", "passed", "end", "record", "failed", "end"])
+        self.assertEqual(len([it for it in self.files() if it.endswith(".pt.trace.json.gz")]), 2)
+
+
 class Transformers(Callbacks):
     def setUp(self):
         super().setUp()

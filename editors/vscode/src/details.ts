@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { Details } from './api';
+import type { Details, Findings, Place } from './api';
 import { detailsHtml, emptyHtml } from './detailsHtml';
 import { reveal } from './reveal';
 import type { Session } from './session';
@@ -18,6 +18,8 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
   private view: vscode.WebviewView | undefined;
   private shown: Details | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** The line that stays when the cursor goes elsewhere. */
+  private pinned: { uri: string; line: number } | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -82,6 +84,13 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
     }
   }
 
+  /** Keeps what is shown, or follows the cursor again. */
+  async pin(isPinned: boolean): Promise<void> {
+    this.pinned = isPinned ? lineOfCursor() : undefined;
+    await vscode.commands.executeCommand('setContext', 'perfline.detailsPinned', this.pinned !== undefined);
+    await this.update();
+  }
+
   dispose(): void {
     clearTimeout(this.timer);
     vscode.Disposable.from(...this.subscriptions).dispose();
@@ -98,12 +107,16 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
       return;
     }
     // The details stay while another kind of file, or a list, has the focus.
-    const hasLine = pythonEditor() !== undefined;
+    const hasLine = this.pinned !== undefined || pythonEditor() !== undefined;
     if (!hasLine && this.shown !== undefined && this.session.status?.loaded === true) {
       return;
     }
     this.shown = await this.fetch();
-    const html = this.shown === undefined ? emptyHtml(this.whyEmpty()) : detailsHtml(this.shown);
+    const { shown } = this;
+    const all = shown && (await this.session.server.ask<Findings>('perfline.findings'));
+    const isOfLine = ({ uri, line }: Place) => uri === shown?.place.uri && line === shown?.place.line;
+    const findings = all?.findings.filter(isOfLine) ?? [];
+    const html = shown === undefined ? emptyHtml(this.whyEmpty()) : detailsHtml(shown, findings);
     void view.webview.postMessage({ html });
   }
 
@@ -111,25 +124,29 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
     if (this.session.status?.loaded !== true) {
       return vscode.l10n.t('No recording is loaded.');
     }
-    const editor = pythonEditor();
-    return editor === undefined
+    const place = this.pinned ?? lineOfCursor();
+    return place === undefined
       ? vscode.l10n.t('Put the cursor on a line of Python to see what it costs.')
-      : vscode.l10n.t('Nothing was recorded on line {0}.', editor.selection.active.line + 1);
+      : vscode.l10n.t('Nothing was recorded on line {0}.', place.line);
   }
 
   private async fetch(): Promise<Details | undefined> {
-    const editor = pythonEditor();
-    if (editor === undefined || this.session.status?.loaded !== true) {
+    const place = this.pinned ?? lineOfCursor();
+    if (place === undefined || this.session.status?.loaded !== true) {
       return undefined;
     }
-    const uri = editor.document.uri.toString();
-    return this.session.server.ask<Details>('perfline.details', { uri, line: editor.selection.active.line + 1 });
+    return this.session.server.ask<Details>('perfline.details', place);
   }
 }
 
 function pythonEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
   return editor?.document.languageId === 'python' ? editor : undefined;
+}
+
+function lineOfCursor(): { uri: string; line: number } | undefined {
+  const editor = pythonEditor();
+  return editor && { uri: editor.document.uri.toString(), line: editor.selection.active.line + 1 };
 }
 
 /** The places that can be clicked, in the order in which `detailsHtml` numbers them. */

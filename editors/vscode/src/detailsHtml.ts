@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { Details, Kernel, Place } from './api';
+import type { Details, Finding, Kernel, Place } from './api';
 import { evidenceMeaning, metricName, stepName } from './wording';
 
 /** Of the bars for the steps, in pixels. */
@@ -12,10 +12,12 @@ export function emptyHtml(text: string): string {
   return `<p class="empty">${escape(text)}</p>`;
 }
 
-export function detailsHtml(details: Details): string {
+/** The findings are those of the line. */
+export function detailsHtml(details: Details, findings: Finding[]): string {
   const { callers, waits } = details;
   return [
     header(details),
+    ...findings.map(finding),
     '<div class="columns">',
     `<section>${numbers(details)}</section>`,
     '<section class="wide">',
@@ -47,6 +49,11 @@ ${badges.join('\n')}
 ${sparkline(details)}
 ${code === '' ? '' : `<pre>${escape(code)}</pre>`}
 </header>`;
+}
+
+/** Its message begins with the name of its rule. */
+function finding({ severity, message, remedy }: Finding): string {
+  return `<div class="finding ${severity}">${escape(message)}<p>${escape(remedy)}</p></div>`;
 }
 
 function badge(kind: string, text: string, title: string): string {

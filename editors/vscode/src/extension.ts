@@ -12,6 +12,9 @@ import { HintDecorations } from './hints';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recorder } from './record';
+import { recordCell } from './recordCell';
+import { RecordedRuns } from './recordedRuns';
+import { RecordingEditors } from './recordingEditor';
 import { Recordings } from './recordings';
 import { RecordingsView } from './recordingsView';
 import { reveal } from './reveal';
@@ -59,16 +62,21 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     reading: vscode.l10n.t('Reading the memory events of the recording…'),
     file: 'memory-over-time.svg',
   });
-  const recorder = new Recorder(session, recordings, context.workspaceState, log);
+  const editors = new RecordingEditors(session);
+  const recorder = new Recorder(new RecordedRuns(session, recordings, log), context.workspaceState);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
-  context.subscriptions.push(details, flame, timeline, memory);
+  context.subscriptions.push(details, flame, timeline, memory, editors);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
     recordFileWithArguments: (clicked: unknown) => recorder.recordWithArguments(clicked),
+    recordCell: (clicked: unknown) => recordCell(clicked),
+    recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
+    recordConfiguration: () => recorder.recordConfiguration(),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
+    loadFile: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),
     loadRecent: () => recordings.loadRecent(),
     showRecording: (recording: FoundRecording) => list.load(recording),
@@ -100,6 +108,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     explainFinding: ({ finding }: FindingItem) => pages.show(finding.rule),
     explainRule: (rule: string) => pages.show(rule),
     showDetails: () => details.show(),
+    pinDetails: () => details.pin(true),
+    unpinDetails: () => details.pin(false),
     copyDetails: () => details.copy(),
     showFlameGraph: () => flame.show(),
     showInFlameGraph: () => flame.showLine(),
@@ -107,6 +117,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showInTimeline: () => timeline.showLine(),
     showMemory: () => memory.show(),
     showInMemory: () => memory.showLine(),
+    showAgain: () => editors.showAgain(),
+    openAsText: () => editors.openAsText(),
     reveal: (place: Place) => reveal(place),
     openSample: () => openSample(context),
     restartServer: () => server.restart(),
@@ -124,7 +136,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     // Settings of the workspace begin to count.
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
   );
-  void welcome(context);
+  void welcome(context, session);
   await server.restart();
 }
 

@@ -2,6 +2,10 @@
 
 import * as vscode from 'vscode';
 
+import type { HotLines } from './api';
+import { reveal } from './reveal';
+import type { Session } from './session';
+
 /** Marks the folder as the sample, so that it opens with its program shown. */
 const MARKER = '.perfline-sample';
 const FILES = ['slow_model.py', 'slow_model.json.gz', 'README.md', MARKER];
@@ -18,11 +22,35 @@ export async function openSample(context: vscode.ExtensionContext): Promise<void
   await vscode.commands.executeCommand('vscode.openFolder', target, { forceNewWindow });
 }
 
-/** In the window of the sample: shows its program, the first time. */
-export async function welcome(context: vscode.ExtensionContext): Promise<void> {
+/** In the window of the sample: shows its program at its hottest line, the first time. */
+export async function welcome(context: vscode.ExtensionContext, session: Session): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   const sample = vscode.Uri.joinPath(context.globalStorageUri, 'sample').toString();
   if (folder?.toString() === sample && vscode.window.visibleTextEditors.length === 0) {
-    await vscode.window.showTextDocument(vscode.Uri.joinPath(folder, 'slow_model.py'));
+    const editor = await vscode.window.showTextDocument(vscode.Uri.joinPath(folder, 'slow_model.py'));
+    await loaded(session);
+    await showHottest(session, editor);
+  }
+}
+
+/** Waits until a recording is shown. */
+async function loaded(session: Session): Promise<void> {
+  const isLoaded = () => session.status?.loaded === true;
+  while (!isLoaded()) {
+    await new Promise<void>((resolve) => {
+      const subscription = session.onDidChange(() => {
+        subscription.dispose();
+        resolve();
+      });
+    });
+  }
+}
+
+/** Goes to the hottest line, unless the reader went somewhere before. */
+async function showHottest(session: Session, editor: vscode.TextEditor): Promise<void> {
+  const hot = await session.server.ask<HotLines>('perfline.hotLines', { limit: 1 });
+  const [hottest] = hot?.lines ?? [];
+  if (hottest !== undefined && editor.selection.active.isEqual(new vscode.Position(0, 0))) {
+    await reveal(hottest);
   }
 }

@@ -28,6 +28,7 @@ import {
 import type { Status } from './api';
 import { LoadProgress } from './progress';
 import { areDecorations } from './hints';
+import { type HoverPlace, isHovered } from './hoverPlace';
 import { LensRefresh } from './lensRefresh';
 import { type Located, locate, thisMachine } from './locate';
 import { isCompatible, parseVersion, versionText } from './version';
@@ -341,6 +342,11 @@ export class Server implements vscode.Disposable {
         this.lenses.asked(document, provider?.onDidChangeCodeLensEmitter);
         return next(document, token);
       },
+      provideHover: (document, position, token, next) => {
+        const where = vscode.workspace.getConfiguration('perfline', document).get<HoverPlace>('hovers.where', 'hint');
+        const line = document.lineAt(position).text;
+        return isHovered(where, line, position.character) ? next(document, position, token) : undefined;
+      },
       provideInlayHints: (document, range, token, next) => (areDecorations() ? [] : next(document, range, token)),
       handleDiagnostics: (uri, diagnostics, next) => {
         for (const diagnostic of diagnostics) {
@@ -440,7 +446,7 @@ const announced: StaticFeature = {
 };
 
 /** A message with paths below the workspace folders as the Explorer shows them. */
-function withoutFolders(message: string): string {
+export function withoutFolders(message: string): string {
   const folders = (vscode.workspace.workspaceFolders ?? []).map((it) => it.uri.fsPath);
   return folders.reduce((text, folder) => text.replaceAll(`${folder}${path.sep}`, ''), message);
 }

@@ -85,6 +85,10 @@ export class StatusItems implements vscode.Disposable {
 
   private put(bar: string, text: string, detail: string, command: string, title: string): void {
     this.bar.text = bar;
+    // A tooltip of Markdown would be read as it is written.
+    this.bar.accessibilityInformation = {
+      label: [`Perfline: ${text}`, detail, title].filter((it) => it !== '').join(', '),
+    };
     this.bar.command = command;
     this.language.text = text;
     this.language.detail = detail === '' ? 'Perfline' : `Perfline · ${detail}`;
@@ -144,7 +148,7 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
   if (sources.edited + sources.missing > 0) {
     line(
       vscode.l10n.t(
-        'Sources: {0} found, {1} edited since, {2} missing',
+        'Your files: {0} found, {1} edited since, {2} missing',
         sources.found,
         sources.edited,
         sources.missing,

@@ -20,7 +20,7 @@ afterEach(keepFailure);
 after(() => bench.stop());
 
 test('hints stand on their lines', async () => {
-  const [number] = await window.line('x.max().item() > 100', /\d ms wait ×6 · .* gpu/);
+  const [number] = await window.line('x.max().item() > 100', /\d ms wait ×6$/);
   assert.equal(number, '46');
   await window.line('x = torch.relu(layer(x))', /ms gpu \+.* bwd/);
 });
@@ -49,8 +49,10 @@ test('hints can be read on the hottest line, in each theme of VS Code', async ()
         return over(colour, ground);
       });
       const contrasts = hints.flatMap((it) => {
-        const text = luminance(rgba(getComputedStyle(it, '::after').color).slice(0, 3));
-        return [ground, ...grounds].map((it) => {
+        const { color, content } = getComputedStyle(it, '::after');
+        const text = luminance(rgba(color).slice(0, 3));
+        // What a line only calls is no heat of its own.
+        return (content.includes('↳') ? [ground] : [ground, ...grounds]).map((it) => {
           const other = luminance(it);
           return (Math.max(text, other) + 0.05) / (Math.min(text, other) + 0.05);
         });
@@ -91,8 +93,105 @@ test('hints are inlay hints of the editor if that is wanted, and show without th
   await window.line('x.max().item() > 100', /\d ms wait ×6/);
 });
 
+test('hints stand in a column of their own, to the right of the code or before it', async () => {
+  const { page } = window;
+  const set = (settings) => writeFileSync(path.join(folder, '.vscode/settings.json'), JSON.stringify(settings));
+  /** Where hints and code begin on the screen, in characters from the left of the text. */
+  const places = () =>
+    page.evaluate(() => {
+      const lines = [...document.querySelectorAll('.editor-instance .monaco-editor .view-lines > .view-line')];
+      const character = document.createElement('span');
+      character.textContent = '0'.repeat(100);
+      lines[0].firstChild.append(character);
+      const width = character.getBoundingClientRect().width / 100;
+      character.remove();
+      const left = lines[0].getBoundingClientRect().left;
+      const columns = (x) => Math.round(((x - left) / width) * 10) / 10;
+      return lines.map((line) => {
+        const spans = [...line.querySelectorAll('span span')];
+        const mark = (it, which) => getComputedStyle(it, which).content.startsWith('"');
+        const after = spans.find((it) => mark(it, '::after'));
+        const before = spans.find((it) => mark(it, '::before'));
+        const code = spans.find((it) => /\S/.test(it.textContent.replaceAll('\u00a0', '')));
+        const walker = code && document.createTreeWalker(code, NodeFilter.SHOW_TEXT).nextNode();
+        const range = document.createRange();
+        if (walker) {
+          const start = walker.data.search(/[^\s\u00a0]/);
+          range.setStart(walker, start);
+          range.setEnd(walker, start + 1);
+        }
+        return {
+          text: line.textContent.replaceAll('\u00a0', ' '),
+          code: walker && columns(range.getBoundingClientRect().left),
+          after:
+            after &&
+            columns(after.getBoundingClientRect().left + parseFloat(getComputedStyle(after, '::after').marginLeft)),
+          before: before && getComputedStyle(before, '::before').content.slice(1, -1).replaceAll('\u00a0', ' '),
+        };
+      });
+    });
+  set({ 'perfline.hints.place': 'column', 'perfline.hints.column': 60 });
+  const column = await until(async () => {
+    const found = (await places()).filter((it) => it.after !== undefined);
+    return found.length > 2 && found.every(({ after }) => Math.abs(after - 60) < 0.5) && found;
+  }, 'hints in column 60');
+  await window.screenshot('hints-column');
+  const code = (found, text) => found.find((it) => it.text.includes(text)).code;
+  assert.equal(code(column, 'x.max().item()'), 12);
+
+  set({ 'perfline.hints.place': 'gutter' });
+  const gutter = await until(async () => {
+    const found = await places();
+    return found.every((it) => it.before !== undefined && it.after === undefined) && found;
+  }, 'a column before each line');
+  await window.screenshot('hints-gutter');
+  assert.ok(gutter.some((it) => /ms wait ×6$/.test(it.before)));
+  // Code is as far from the left on lines with a hint as on lines without.
+  const indented = gutter.filter((it) => it.code !== undefined).map((it) => it.code - it.text.search(/\S/));
+  assert.ok(Math.max(...indented) - Math.min(...indented) < 0.2, indented.join(' '));
+  assert.ok(indented[0] >= 15, indented.join(' '));
+  assert.equal(await page.locator('.notification-list-item', { hasText: 'unknown setting' }).count(), 0);
+  await window.goTo(44);
+  await page.keyboard.press('End');
+  await page.keyboard.type('\ntyped');
+  await until(async () => {
+    const typed = (await places()).find((it) => it.text.trim() === 'typed');
+    return typed && Math.abs(typed.code - typed.text.search(/\S/) - indented[0]) < 0.2;
+  }, 'a line that is typed as far from the left as the others');
+  await window.undoAll();
+  await window.command('Preferences: Color Theme');
+  await page.keyboard.type('Light Modern');
+  await window.pick(/^Light Modern/);
+  await window.screenshot('hints-gutter-light');
+  set({ 'perfline.hints.place': 'column', 'perfline.hints.column': 60 });
+  await until(async () => (await places()).some((it) => it.after !== undefined), 'hints in their column');
+  await window.screenshot('hints-column-light');
+  await window.command('Preferences: Color Theme');
+  await page.keyboard.type('Dark Modern');
+  await window.pick(/^Dark Modern/);
+  set({});
+  await until(
+    async () => (await places()).every(({ after }) => after === undefined || Math.abs(after - 60) > 0.5),
+    'hints at the ends of lines again',
+  );
+});
+
 test('a hint says how its line is known', async () => {
   await window.line('return x * torch.sigmoid', /~\d+ µs gpu/);
+});
+
+test('a line that only calls says what it calls, dimmed', async () => {
+  await window.goTo(97);
+  await window.line('pred = model(x)', /↳ 4\.45 ms gpu$/);
+  const colour = (code) =>
+    window.page
+      .locator('.view-line', { hasText: code })
+      .locator('span span')
+      .last()
+      .evaluate((it) => getComputedStyle(it, '::after').color);
+  assert.notEqual(await colour('pred = model(x)'), await colour('loss.backward()'));
+  await window.screenshot('hints-below');
+  await window.goTo(46);
 });
 
 test('lenses stand above functions and loops', async () => {
@@ -110,6 +209,14 @@ test('lenses stand above functions and loops', async () => {
 test('a hover names the kernels', async () => {
   const text = await window.hover('x.max().item() > 100', /reduce_kernel/);
   assert.match(text, /wait for the GPU/);
+  // Not over each word.
+  await window.escape();
+  await window.page.mouse.move(5, 5);
+  const words = window.page.locator('.view-line', { hasText: 'x.max().item() > 100' }).locator('span span');
+  await words.filter({ hasText: 'max' }).first().hover();
+  await window.page.waitForTimeout(1000);
+  const over = (await window.page.locator('.monaco-hover:not(.hidden)').allInnerTexts()).join('');
+  assert.doesNotMatch(over, /thread time/);
   assert.match(text, /sync: the CPU waits/);
   await window.screenshot('hover', { keepMouse: true });
   // So does one over the hint.

@@ -63,3 +63,11 @@ test('a hot line leads to its cell', async () => {
   assert.ok(heat > 0, 'lines of cells are coloured by heat');
   await window.screenshot('notebook-hot-line');
 });
+
+test('a cell is recorded by the magic of its kernel', async () => {
+  // The kernel is none that is here; what it is given is.
+  await window.command('Perfline: Record This Cell');
+  await hasLine(/^%%perfline$/);
+  await hasLine(/^%load_ext perfline$/);
+  await window.screenshot('notebook-record');
+});

@@ -18,19 +18,44 @@ if __name__ == "__main__":
     main()
 `;
 
+const TESTS = `import torch
+
+
+class TestModel:
+    def test_step(self):
+        pass
+`;
+
+const CONFIGURATIONS = [
+  {
+    name: 'Train',
+    type: 'debugpy',
+    request: 'launch',
+    program: '${workspaceFolder}/train.py',
+    args: ['--name', 'two words'],
+    cwd: '${workspaceFolder}/work',
+    env: { MODE: 'of ${workspaceFolderBasename}' },
+    justMyCode: false,
+  },
+  { name: 'Attach', type: 'debugpy', request: 'attach', processId: '${command:pickProcess}' },
+  { name: 'Record training', type: 'perfline', request: 'launch', configuration: 'Train', args: ['--short'] },
+];
+
 /** Lacks the package until it is installed; records, and runs on until there is a file \`done\`. */
 const PYTHON = `#!/bin/sh
-echo "$*" >> calls
+echo "$*" >> "$CALLS"
+echo "$MODE $PWD" > "$CALLS.from"
 case "$*" in
   *--help | "-m pip --version")
-    [ -e installed ] || [ "$2" = pip ] || { echo "python: No module named perfline" >&2; exit 1; } ;;
+    [ -e "$CALLS.installed" ] || [ "$2" = pip ] || { echo "python: No module named perfline" >&2; exit 1; } ;;
   "-m pip install perfline")
-    touch installed ;;
+    touch "$CALLS.installed" ;;
   *broken.py)
     echo "broken.py: there is no data" >&2
     exit 3 ;;
   *)
     echo "epoch 1"
+    cd "$(dirname "$CALLS")"
     mkdir -p perfline-runs
     cp "${RECORDING}" perfline-runs/partial
     mv perfline-runs/partial "perfline-runs/host_1.$(date +%s%N).pt.trace.json.gz"
@@ -43,10 +68,17 @@ let bench;
 let folder;
 
 before(async () => {
-  bench = await Bench.start({ settings: { 'perfline.record.options': ['--steps', '3'] } });
   folder = slowModel({ recording: false });
+  bench = await Bench.start({
+    settings: { 'perfline.record.options': ['--steps', '3'] },
+    env: { CALLS: path.join(folder, 'calls') },
+  });
   writeFileSync(path.join(folder, 'train.py'), PROGRAM);
   writeFileSync(path.join(folder, 'broken.py'), 'import data\n');
+  writeFileSync(path.join(folder, 'test_model.py'), TESTS);
+  mkdirSync(path.join(folder, '.vscode'));
+  mkdirSync(path.join(folder, 'work'));
+  writeFileSync(path.join(folder, '.vscode/launch.json'), JSON.stringify({ configurations: CONFIGURATIONS }));
   const python = path.join(folder, '.venv/bin/python');
   mkdirSync(path.dirname(python), { recursive: true });
   writeFileSync(python, PYTHON);
@@ -101,6 +133,48 @@ test('arguments are asked for and remembered for the file', async () => {
   await window.command('Perfline: Record This File with Arguments…');
   await until(async () => (await input.inputValue()) === '--name "two words"', 'the arguments of before');
   await window.escape();
+  await window.close();
+});
+
+test('a test is recorded by a click above it, or at the cursor', async () => {
+  const window = await bench.open(folder, 'test_model.py');
+  const { page } = window;
+  const lens = page.locator('.codelens-decoration a', { hasText: 'Record Test with Perfline' });
+  await until(async () => (await lens.count()) === 1, 'one lens');
+  const test = '-m pytest -p perfline.pytest test_model.py::TestModel::test_step';
+  await until(async () => {
+    await lens.click({ timeout: 2000 }).catch(() => undefined);
+    return calls().includes(test);
+  }, 'a test that was started');
+  await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  await window.quickInput('Control+p', 'test_model.py');
+  await window.pick('test_model.py');
+  await window.goTo(6);
+  await window.command('Perfline: Record Test at Cursor');
+  await until(() => calls().filter((it) => it === test).length === 2, 'the same test again');
+  await window.close();
+});
+
+test('what a configuration of launch.json runs is recorded, with its arguments, folder and environment', async () => {
+  const window = await bench.open(folder, 'train.py');
+  const { page } = window;
+  await page.locator('.codelens-decoration a', { hasText: 'Record with Perfline' }).waitFor();
+  const record = `-m perfline record --folder ${folder}/perfline-runs --steps 3 ${folder}/train.py`;
+  await window.command('Perfline: Record Launch Configuration…');
+  const rows = page.locator('.quick-input-list .monaco-list-row');
+  await rows.filter({ hasText: 'Record training' }).waitFor();
+  assert.equal(await rows.count(), 2, 'none that attaches');
+  await window.screenshot('record-configuration');
+  await window.pick(/^Train/);
+  await until(() => calls().at(-1) === `${record} --name two words`, 'the program of the configuration');
+  await window.status(/host_1\./);
+  assert.equal(readFileSync(path.join(folder, 'calls.from'), 'utf8'), `of slow-model ${folder}/work\n`);
+  await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  // The same from Run and Debug.
+  await window.quickInput('Control+p', 'debug Record training');
+  await window.pick('Record training');
+  await until(() => calls().at(-1) === `${record} --short`, 'the program of the configuration that another one names');
+  assert.equal(await page.locator('.monaco-dialog-box').count(), 0);
   await window.close();
 });
 

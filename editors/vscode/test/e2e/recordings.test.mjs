@@ -16,7 +16,7 @@ const elsewhere = temporaryFolder();
 before(async () => {
   bench = await Bench.start();
   folder = slowModel({ recording: false });
-  writeFileSync(path.join(folder, 'broken.json'), 'this is no trace');
+  writeFileSync(path.join(folder, 'broken-trace.json'), 'this is no trace');
   copyFileSync(RECORDING, path.join(elsewhere, 'run.json.gz'));
   const text = gunzipSync(readFileSync(RECORDING)).toString();
   writeFileSync(path.join(elsewhere, 'cut.json'), text.slice(0, text.length * 0.9));
@@ -35,13 +35,13 @@ test('without a recording the extension says so', async () => {
 test('a broken file gives the right message', async () => {
   const { page } = window;
   await window.command('View: Show Explorer');
-  const file = page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'broken.json' });
-  await window.contextMenu(file, 'Load Recording');
-  const message = await window.notification('broken.json');
+  const file = page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'broken-trace.json' });
+  await window.contextMenu(file, 'Load in Perfline');
+  const message = await window.notification('broken-trace.json');
   const text = (await message.innerText()).replaceAll('\u00a0', ' ');
   await message.hover();
   await window.screenshot('broken', { keepMouse: true });
-  assert.match(text, /Perfline: broken\.json: neither a torch\.profiler trace nor a CUDA memory snapshot/);
+  assert.match(text, /Perfline: broken-trace\.json: neither a torch\.profiler trace nor a CUDA memory snapshot/);
   await window.dismiss(message);
   await window.status(/no recording/);
 });

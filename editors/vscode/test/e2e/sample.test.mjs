@@ -28,6 +28,7 @@ test('the walkthrough leads to the sample, which shows its numbers', async () =>
   const sample = bench.adopt(await opened, window.context);
   await sample.status(/slow_model\.json\.gz/);
   await sample.page.waitForSelector('.monaco-editor .view-line');
+  await until(async () => (await sample.cursorLine()) === 97, 'the cursor on the hottest line');
   await sample.goTo(46);
   await sample.line('x.max().item() > 100', /wait ×6/);
   await sample.close();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import type { Details, Place } from '../../src/api';
+import type { Details, Finding, Place } from '../../src/api';
 import { detailsHtml, emptyHtml } from '../../src/detailsHtml';
 
 const PLACE: Place = {
@@ -14,6 +14,19 @@ const PLACE: Place = {
   evidence: 'inferred',
   mark: '≈~',
   stale: true,
+};
+
+const FINDING: Finding = {
+  ...PLACE,
+  rule: 'sync',
+  title: 'the CPU waits',
+  severity: 'warning',
+  value: 883_000,
+  text: '883 µs',
+  share: 0.046,
+  shareText: '4.6 %',
+  message: 'sync: the CPU waits 3.58 ms here',
+  remedy: 'Keep it a <tensor>.',
 };
 
 const DETAILS: Details = {
@@ -64,7 +77,10 @@ const DETAILS: Details = {
 };
 
 test('what is known of a line', () => {
-  const html = detailsHtml(DETAILS);
+  const html = detailsHtml(DETAILS, [FINDING]);
+  assert.ok(
+    html.indexOf('">sync: the CPU waits 3.58 ms here<p>Keep it a &lt;tensor&gt;.</p>') < html.indexOf('<table'),
+  );
   const text = html
     .replace(/<title>.*?<\/title>/g, '')
     .replace(/<[^>]*>/g, ' ')
@@ -83,7 +99,7 @@ test('what is known of a line', () => {
 });
 
 test('text is escaped, and nothing needs what the policy of the page forbids', () => {
-  for (const html of [detailsHtml(DETAILS), emptyHtml('<b>"x"</b>')]) {
+  for (const html of [detailsHtml(DETAILS, [FINDING]), emptyHtml('<b>"x"</b>')]) {
     assert.doesNotMatch(html, /<script|<b>|style=| on\w+=/);
   }
 });

@@ -1,4 +1,5 @@
-/** Where pictures come from: data in the page (`perfline report --html`, `perfline view`), or the extension that made the panel. */
+/** Where pictures come from: data in the page (`perfline report --html`, `perfline view`, a recording in an editor), or the extension that
+ * made the panel. */
 
 import './flame.css';
 
@@ -8,7 +9,7 @@ import type { TimelineData } from '../timeline/data';
 import { type TimelineHost, TimelineView } from '../timeline/view';
 import type { FlameData } from './data';
 import type { Place } from './elements';
-import { PageServer, placeOf } from './served';
+import { type Editor, PageServer, placeOf } from './served';
 import { FlameView } from './view';
 
 type PictureData = FlameData | TimelineData | MemoryData;
@@ -17,9 +18,6 @@ type PictureData = FlameData | TimelineData | MemoryData;
 type Message =
   { kind: 'data'; data: PictureData } | { kind: 'focus'; file: string; line: number } | { kind: 'text'; text: string };
 
-interface Editor {
-  postMessage(message: unknown): void;
-}
 declare const acquireVsCodeApi: (() => Editor) | undefined;
 
 /** A picture that is on the page. */
@@ -27,8 +25,8 @@ type View = FlameView | TimelineView | MemoryView;
 
 type Host = TimelineHost & MemoryHost;
 
-const server = PageServer.ofPage();
 const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
+const server = PageServer.ofPage(editor);
 for (const name of ['memory', 'timeline', 'flame']) {
   const root = document.querySelector<HTMLElement>(`.${name}`);
   const embedded = document.querySelector(`#${name}-data`);

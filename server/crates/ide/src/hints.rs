@@ -17,6 +17,9 @@ use crate::view::{Charge, View, ViewMetric};
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
 const MAX_LENGTH: usize = 43;
 
+/// Characters up to which a hint says more than what is largest: hints stand beside code, and hovers have the rest.
+const SHORT: usize = 25;
+
 /// A hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -66,24 +69,26 @@ fn label(
         (false, _) => "",
     };
     // A function's time must not be taken for that of its `def` line.
-    let whose = if placed.is_function { "in this function: " } else { "" };
-    let room = MAX_LENGTH - mark.chars().count() - whose.chars().count();
+    let whose = if placed.is_function { "fn " } else { "" };
+    let marks = mark.chars().count() + whose.chars().count();
     let text = match format {
         HintFormat::Auto => {
             let key = LineKey { file: source.key.to_owned(), line: placed.recorded };
-            auto(&HintedLine { scale, books, key }, room)?
+            let line = HintedLine { scale, books, key };
+            auto(&line, marks).or_else(|| below(&line))?
         }
         HintFormat::Template(template) => {
             scale.notable(scale.primary(), books)?;
-            cut(&template.fill(scale, books)?, room)
+            cut(&template.fill(scale, books)?, MAX_LENGTH - marks)
         }
     };
     Some(format!("{mark}{whose}{text}"))
 }
 
-/// What is notable, the largest first, as far as there is room.
-fn auto(line: &HintedLine<'_>, room: usize) -> Option<String> {
+/// What is notable, the largest first and whole, the others as far as there is room beside so many characters of marks.
+fn auto(line: &HintedLine<'_>, marks: usize) -> Option<String> {
     let HintedLine { scale, books, .. } = *line;
+    let room = MAX_LENGTH - marks;
     let mut pieces: Vec<Piece> = match scale.metric {
         // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.
         ViewMetric::Cuda => [
@@ -114,7 +119,11 @@ fn auto(line: &HintedLine<'_>, room: usize) -> Option<String> {
         ViewMetric::Idle => plain(line, Quantity::Idle, "gpu idle").into_iter().collect(),
         ViewMetric::Communication => {
             let exposed = plain(line, Quantity::CommExposed, "of it exposed");
-            plain(line, Quantity::Comm, "comm").into_iter().chain(exposed).collect()
+            let all = plain(line, Quantity::Comm, "comm").map(|all| match exposed {
+                Some(exposed) => Piece { text: format!("{} · {}", all.text, exposed.text), ..all },
+                None => all,
+            });
+            all.into_iter().collect()
         }
         ViewMetric::Memory => {
             let name = if scale.primary() == Quantity::Peak { "at peak" } else { "alloc" };
@@ -128,12 +137,29 @@ fn auto(line: &HintedLine<'_>, room: usize) -> Option<String> {
     pieces.sort_by(|a, b| b.size.total_cmp(&a.size));
     let mut text = String::new();
     for piece in pieces {
-        let longer = if text.is_empty() { piece.text } else { format!("{text} · {}", piece.text) };
-        if longer.chars().count() <= room {
+        if text.is_empty() {
+            text = piece.text;
+            continue;
+        }
+        let longer = format!("{text} · {}", piece.text);
+        if longer.chars().count() + marks <= SHORT {
             text = longer;
         }
     }
-    (!text.is_empty()).then_some(text)
+    (!text.is_empty()).then(|| cut(&text, room))
+}
+
+/// `↳ 5.3 ms gpu`: what is below a line that has nothing to say of its own, so that the way to what costs can be followed. Not of
+/// what is known of a function alone: that is below its lines.
+fn below(line: &HintedLine<'_>) -> Option<String> {
+    let (quantity, name) = match (line.scale.charge, line.scale.metric) {
+        (Charge::Own, ViewMetric::Cuda) => (Quantity::CudaTotal, "gpu"),
+        (Charge::Own, ViewMetric::Cpu) => (Quantity::CpuTotal, "cpu"),
+        _ => return None,
+    };
+    let is_line = line.books.evidence != Evidence::Function;
+    let piece = plain(line, quantity, name).filter(|_| is_line)?;
+    Some(format!("↳ {}", piece.text))
 }
 
 /// A line that has a hint.
@@ -253,7 +279,7 @@ mod tests {
             &drawn(&fixture, &View::default()),
             "
             class SlowModel(nn.Module):
-                def forward(self, x): # in this function: 1 ms gpu
+                def forward(self, x): # fn 1 ms gpu
                     for layer in self.layers:
                         x = torch.relu(layer(x)) # 6.3 ms gpu +11 ms bwd
                         if x.max().item() > 100: # 4.8 ms wait ×10
@@ -261,9 +287,9 @@ mod tests {
                     return x
 
             def step(model, x):
-                loss = model(x).sum()
+                loss = model(x).sum() # ↳ 8.8 ms gpu
                 loss.backward() # 11 ms gpu
-                opt.step() # 9.9 ms gpu idle · 1.15 ms gpu
+                opt.step() # 9.9 ms gpu idle
             ",
         );
     }
@@ -279,8 +305,9 @@ mod tests {
             hints_of(&view(ViewMetric::Cpu)),
             [
                 "4 2 ms cpu +3 ms bwd",
-                "5 5 ms cpu · 4.8 ms wait ×10",
+                "5 5 ms cpu",
                 "6 ~0.5 ms cpu",
+                "10 ↳ 8 ms cpu",
                 "11 12 ms cpu",
                 "12 10 ms cpu"
             ]
@@ -300,7 +327,10 @@ mod tests {
         let run = View { period: Period::Run, ..View::default() };
         assert_eq!(hints_of(&run)[1], "4 12.6 ms gpu +22 ms bwd");
         let high = View { threshold: 0.2, ..View::default() };
-        assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
+        assert_eq!(
+            hints_of(&high),
+            ["4 +11 ms bwd", "10 ↳ 8.8 ms gpu", "11 11 ms gpu", "12 9.9 ms gpu idle"]
+        );
         let again = "step 1 41ms\n1 cuda=6ms cuda_again=3ms cuda_backward=11ms\n";
         let again = Fixture::new("x = block(x)\n", again);
         let label = |view: &View| hints(&again.source(), view, 1..=u32::MAX)[0].label.clone();
@@ -330,15 +360,15 @@ mod tests {
             import torch
 
             class SlowModel(nn.Module):
-                def forward(self, x): # in this function: 1 ms gpu
+                def forward(self, x): # fn 1 ms gpu
                     for layer in self.layers:
                         x = torch.tanh(layer(x)) # ≈6.3 ms gpu +11 ms bwd
                     return x
 
             def step(model, x):
-                loss = model(x).sum()
+                loss = model(x).sum() # ↳ 8.8 ms gpu
                 loss.backward() # 11 ms gpu
-                opt.step() # 9.9 ms gpu idle · 1.15 ms gpu
+                opt.step() # 9.9 ms gpu idle
             ",
         );
     }
@@ -351,7 +381,7 @@ mod tests {
             &drawn(&fixture, &View::default()),
             "
             class SlowModel(nn.Module):
-                def forward(self, x): # ≈in this function: 8.82 ms gpu +11 ms bwd
+                def forward(self, x): # ≈fn 8.82 ms gpu +11 ms bwd
                     for layer in self.layers:
                         x = torch.relu(layer(x))
                         if x.max().item() > 100:
@@ -360,7 +390,7 @@ mod tests {
 
 
 
-            def step(model, x): # ≈in this function: 12.2 ms gpu
+            def step(model, x): # ≈fn 12.2 ms gpu
                 loss = model(x).sum()
                 loss.backward()
                 opt.step()
@@ -379,8 +409,8 @@ mod tests {
             let hints = hints(&fixture.source(), &view, 1..=u32::MAX);
             hints.into_iter().map(|hint| hint.label).collect::<Vec<_>>()
         };
-        assert_eq!(of(ViewMetric::Cpu), ["5 ms waiting", "3 ms cpu · 2 ms wait ×1 · 1 ms waiting"]);
-        assert_eq!(of(ViewMetric::Wait), ["5 ms waiting", "2 ms wait ×1 · 1 ms waiting"]);
+        assert_eq!(of(ViewMetric::Cpu), ["5 ms waiting", "3 ms cpu · 2 ms wait ×1"]);
+        assert_eq!(of(ViewMetric::Wait), ["5 ms waiting", "2 ms wait ×1"]);
     }
 
     #[test]
@@ -399,8 +429,7 @@ mod tests {
             "@torch.no_grad()\ndef f(x):\n    return x + 1\n",
             "step 1 10ms\n1 function fn=f cuda=1ms\n",
         );
-        let expected =
-            "@torch.no_grad()\ndef f(x): # in this function: 1 ms gpu\n    return x + 1\n";
+        let expected = "@torch.no_grad()\ndef f(x): # fn 1 ms gpu\n    return x + 1\n";
         assert_eq!(drawn(&fixture, &View::default()), expected);
     }
 }

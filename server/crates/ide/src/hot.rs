@@ -100,20 +100,36 @@ pub struct HotSum {
     pub share: f64,
 }
 
-/// What `lines` of [`hot_lines`] cost by file and by function, the largest first. Own amounts are added up; totals of
-/// lines that call each other hold the same time, so the largest stands for all.
+/// What `lines` of [`hot_lines`] cost by file and by function, the largest first. Own amounts are added up. In total, a function
+/// costs what its lines cost together, as a lens above it says, and a file what its function with most costs: functions of a
+/// file call each other, and no instant is to count twice.
 #[must_use]
 pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> {
     let scale = ViewScale::new(ledger, view);
     let mut sums: BTreeMap<(&str, Option<&str>), (usize, f64)> = BTreeMap::new();
+    let quantity = scale.primary();
     for line in lines {
         for function in [None, Some(line.function.as_str())] {
             let (count, value) = sums.entry((&line.file, function)).or_default();
             *count += 1;
-            *value = if scale.overlaps() { value.max(line.value) } else { *value + line.value };
+            *value += line.value;
         }
     }
-    let quantity = scale.primary();
+    if scale.overlaps() {
+        let mut files: BTreeMap<&str, f64> = BTreeMap::new();
+        for (&(file, function), (_, value)) in &mut sums {
+            if let Some(function) = function {
+                *value = inclusive(ledger, &scale, file, function);
+                let of_file = files.entry(file).or_default();
+                *of_file = of_file.max(*value);
+            }
+        }
+        for (&(file, function), (_, value)) in &mut sums {
+            if function.is_none() {
+                *value = files.get(file).copied().unwrap_or_default();
+            }
+        }
+    }
     let sum = |((file, function), (lines, value)): ((&str, Option<&str>), (usize, f64))| HotSum {
         file: file.to_owned(),
         function: function.map(str::to_owned),
@@ -125,6 +141,17 @@ pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> 
     let mut sums: Vec<HotSum> = sums.into_iter().map(sum).collect();
     sums.sort_by(|a, b| b.value.total_cmp(&a.value));
     sums
+}
+
+/// What the lines of a function cost together, in total. A function that calls itself has several of them on the stack at
+/// once: then that of the line with most, which is less than the whole.
+fn inclusive(ledger: &Ledger, scale: &ViewScale<'_>, file: &str, function: &str) -> f64 {
+    let lines: BTreeMap<&LineKey, &LineBooks> =
+        lines_of(ledger, file).filter(|(_, books)| books.function == function).collect();
+    let calls_itself =
+        lines.values().flat_map(|it| it.callers.keys()).any(|it| lines.contains_key(it));
+    let values = lines.values().filter_map(|it| scale.value(scale.primary(), it));
+    if calls_itself { values.fold(0.0, f64::max) } else { values.sum() }
 }
 
 /// A recorded line that is still there.
@@ -191,7 +218,15 @@ mod tests {
         assert_eq!(sums(&total), sums(&kernels), "backward time has no total");
         let total =
             View { metric: Some(ViewMetric::Cpu), charge: Charge::Total, ..View::default() };
-        assert!(sums(&total).contains(&"- 6 12 ms 0.293".to_owned()), "{:?}", sums(&total));
+        // What the lens above `step` says, whichever of its lines are listed.
+        assert_eq!(sums(&total)[..2], ["- 6 30 ms 0.732", "step 3 30 ms 0.732"]);
+        let lines = hot_lines(&ledger, &total, 1, true, |_, _| true);
+        assert_eq!(hot_sums(&ledger, &total, &lines)[1].text, "30 ms");
+        let ledger = crate::testing::ledger(
+            "step 1 10ms\n1 fn=f cpu_total=4ms caller=2:3ms\n2 fn=f cpu_total=3ms\n",
+        );
+        let lines = hot_lines(&ledger, &total, 9, true, |_, _| true);
+        assert_eq!(hot_sums(&ledger, &total, &lines)[0].text, "4 ms", "it calls itself");
     }
 
     #[test]

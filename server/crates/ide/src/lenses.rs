@@ -191,7 +191,10 @@ impl Totals {
             // Of a part it is not known on which threads it was.
             parts.push(format!("{at_least}{} cpu", duration(self.cpu)));
         } else if 0.0 < share || elsewhere <= 0.0 {
-            parts.push(format!("{at_least}{} {of}", percent(share)));
+            // Beside device time the share would be taken for one of that.
+            let time = format!(" ({})", duration(self.elapsed));
+            let time = if 0.0 < self.cuda { time.as_str() } else { "" };
+            parts.push(format!("{at_least}{} {of}{time}", percent(share)));
         }
         if scale.part.is_none() && 0.0 < elsewhere && threshold <= elsewhere {
             parts.push(format!("{at_least}{} on other threads", duration(self.elsewhere())));
@@ -262,9 +265,9 @@ mod tests {
         assert_eq!(
             titles(&fixture, &View::default()),
             [
-                "2 forward: 18.3 % of the step · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 2..=7",
-                "3 loop: 18.3 % of the step · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 3..=6",
-                "9 step: 73.2 % of the step · 8.8 ms gpu 9..=12",
+                "2 forward: 18.3 % of the step (7.5 ms) · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 2..=7",
+                "3 loop: 18.3 % of the step (7.5 ms) · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 3..=6",
+                "9 step: 73.2 % of the step (30 ms) · 8.8 ms gpu 9..=12",
             ]
         );
         let of_step = titles(&fixture, &View { period: Period::Step(1), ..View::default() });
@@ -290,7 +293,7 @@ mod tests {
         fixture.ledger.loops.insert(at.clone(), books);
         assert_eq!(
             titles(&fixture, &View::default())[1],
-            "3 loop: 10 × 750 µs · 4 kernels each · 18.3 % of the step · 6.3 ms gpu · 4.8 ms wait 3..=6"
+            "3 loop: 10 × 750 µs · 4 kernels each · 18.3 % of the step (7.5 ms) · 6.3 ms gpu · 4.8 ms wait 3..=6"
         );
         let run = titles(&fixture, &View { period: Period::Run, ..View::default() });
         assert!(run[1].starts_with("3 loop: 20 × 750 µs"), "{run:?}");

@@ -45,13 +45,15 @@ pub(crate) const FLAME: &str = "perfline.flame";
 pub(crate) const TIMELINE: &str = "perfline.timeline";
 /// Gives what each line held on a device when, as memory over time is drawn from it.
 pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
+/// Gives the report with its pictures as a page that an editor shows.
+pub(crate) const PAGE: &str = "perfline.page";
 /// Serves the report with its pictures to a browser.
 pub(crate) const VIEW: &str = "perfline.view";
 /// Says where a recorded line is now.
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 22] = [
+pub(crate) const COMMANDS: [&str; 23] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -72,6 +74,7 @@ pub(crate) const COMMANDS: [&str; 22] = [
     FLAME,
     TIMELINE,
     MEMORY_TIMELINE,
+    PAGE,
     VIEW,
     PLACE,
 ];

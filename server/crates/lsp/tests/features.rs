@@ -18,7 +18,7 @@ async fn hints_lenses_and_hover() {
         .unwrap();
     let lens = &lenses[0];
     assert_eq!(lens["range"]["start"], json!({"line": 0, "character": 0}));
-    assert_eq!(lens["command"]["title"], "step: 30 % of the step · 4.5 ms gpu · 2 ms wait");
+    assert_eq!(lens["command"]["title"], "step: 30 % of the step (3 ms) · 4.5 ms gpu · 2 ms wait");
     assert_eq!(lens["command"]["command"], "perfline.hotLines");
     let hot =
         client.command("perfline.hotLines", lens["command"]["arguments"].clone()).await.unwrap();
@@ -451,7 +451,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.view, perfline.place",
+             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.page, perfline.view, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (

@@ -311,6 +311,12 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     for part in ["perfline.timeline/1", "perfline.flame/1", ">slow_model.py:46<", "data-served"] {
         assert!(page.contains(part), "{part}");
     }
+    // The same page for a client that shows it, with places by the names that it shows.
+    let given = client.command("perfline.page", json!([])).await.unwrap();
+    assert_eq!(given, json!({"html": page}));
+    let place = json!([{"file": "slow_model.py", "line": 46}]);
+    let place = client.command("perfline.place", place).await.unwrap();
+    assert_eq!((&place["uri"], &place["line"]), (&json!(uri), &json!(47)));
     let part = r#"{"picture": "timeline", "from": 0, "to": 1000000}"#;
     let (status, drawn) = ask("POST", "picture", part).await.unwrap();
     let drawn: Value = serde_json::from_str(&drawn).unwrap();
@@ -344,6 +350,7 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let (status, page) = ask("GET", "", "").await.unwrap();
     assert_eq!(status, 503);
     assert!(page.contains("<p>no recording is loaded</p>"), "{page}");
+    assert_eq!(client.command("perfline.page", json!([])).await, Ok(Value::Null));
     assert!(client.command("perfline.view", json!([])).await.is_err());
 }
 
@@ -567,7 +574,7 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
     let extent = "20.9 ms of 58.1 ms of thread time, 12.6 ms of 29.7 ms of CUDA time";
     assert_eq!(view["part"], json!({"filter": "--phase backward", "extent": extent}));
     // What `perfline lines --phase backward` says, by its three steps.
-    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu · 2.89 ms gpu idle"]);
+    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu", "123:49 ↳ 4.2 ms gpu"]);
     let hot = client.command("perfline.hotLines", json!([])).await.unwrap();
     let lines: Vec<&Value> =
         hot["lines"].as_array().unwrap().iter().map(|it| &it["line"]).collect();
@@ -623,9 +630,9 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
 
     // One step, and the sum.
     client.command("perfline.setStep", json!([2])).await.unwrap();
-    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu · 3.72 ms gpu idle"]);
+    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu"]);
     client.command("perfline.setStep", json!(["run"])).await.unwrap();
-    assert_eq!(client.hints(&uri).await, ["96:19 12.6 ms gpu · 8.67 ms gpu idle"]);
+    assert_eq!(client.hints(&uri).await, ["96:19 12.6 ms gpu", "123:49 ↳ 12.6 ms gpu"]);
     client.command("perfline.setStep", json!(["mean"])).await.unwrap();
 
     // With a rank, a module, steps and lines of some functions.

@@ -278,7 +278,7 @@ impl Figures {
         history: &History<'_>,
         way: Way,
     ) {
-        let is_of_function = |it: &str| it.contains("in this function");
+        let is_of_function = |it: &str| it.contains("fn ");
         for (line, label) in
             now.iter().filter(|(_, it)| !it.starts_with('≈') && !is_of_function(it))
         {

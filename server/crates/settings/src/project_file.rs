@@ -16,7 +16,7 @@ use crate::table::{SETTINGS, Setting, SettingKind};
 const BUDGET: &str = "budget";
 
 /// Settings of editors in groups that have settings of Perfline: how VS Code draws hints.
-const OF_EDITORS: [&str; 1] = ["hints.provider"];
+const OF_EDITORS: [&str; 3] = ["hints.provider", "hints.place", "hints.column"];
 
 /// A `perfline.toml`.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -60,6 +60,7 @@ pub(crate) async fn handle(
         ext::FLAME => flame::handle(session).await?,
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
         ext::MEMORY_TIMELINE => memory_timeline::handle(session, &arguments).await?,
+        ext::PAGE => page::given(session).await?,
         ext::VIEW => page::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,

@@ -1,4 +1,5 @@
-//! `perfline.view`: the report and its pictures in a browser. A click on a line there opens it in the editor.
+//! `perfline.view`: the report and its pictures in a browser. A click on a line there opens it in the editor. `perfline.page`: the
+//! same page for a client that shows it itself.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,6 +41,12 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         tokio::spawn(async move { client.show_document(params).await });
     }
     Ok(answer)
+}
+
+/// Answers with the page; null where nothing is loaded.
+pub(super) async fn given(session: &Arc<Session>) -> Result<Value> {
+    let page = picture(session, draw).await?;
+    Ok(if page.is_null() { page } else { json!({"html": page}) })
 }
 
 /// Which picture the page shows at first, and frames of which line in it: `timeline:train.py:31`.

@@ -17,9 +17,10 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
-        let known = loaded.run.merged.files.contains_key(&file);
-        let line = known.then_some(LineKey { file, line })?;
-        CurrentFiles::new(snapshot, loaded, &documents, None).of([line]).pop()
+        // Pages and pictures show shorter names.
+        let is_key = loaded.run.merged.files.contains_key(&file);
+        let file = if is_key { file } else { loaded.recording().key_of(&file)?.to_owned() };
+        CurrentFiles::new(snapshot, loaded, &documents, None).of([LineKey { file, line }]).pop()
     });
     Ok(work.await?.unwrap_or_default())
 }

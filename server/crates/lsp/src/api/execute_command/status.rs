@@ -56,7 +56,9 @@ pub(super) fn baseline(snapshot: &SessionSnapshot) -> Value {
 fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
     let ledger = loaded.ledger(&snapshot.books);
     let coverage = ide::coverage(ledger);
-    let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
+    // That sources of libraries are not here is how it is on most machines, and takes no number away.
+    let own = || ledger.files.values().filter(|it| it.is_user_code);
+    let sources = |fit| own().filter(|it| it.fit == fit).count();
     // Side-cars belong to their trace.
     let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| !it.kind.is_side_car());
     let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
