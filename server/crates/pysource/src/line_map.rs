@@ -71,11 +71,19 @@ impl LineMap {
     }
 
     /// The same with each line marked as edited, now and after further edits: where the recorded text is only believed to be
-    /// the one that ran, a line that was not changed since may have been another one.
+    /// the one that ran, a line that was not changed since may have been another one. An empty line of it leads nowhere: what
+    /// ran on it was something else.
     #[must_use]
     pub fn doubted(self) -> Self {
+        let blank = hash("");
+        let is_blank = |line: u32| self.recorded.get(line as usize - 1) == Some(&blank);
         let mut runs = Vec::with_capacity(self.runs.len());
-        self.runs.into_iter().for_each(|run| push(&mut runs, LineRun { is_edited: true, ..run }));
+        for LineRun { old, new, len, .. } in self.runs {
+            for row in (0..len).filter(|row| !is_blank(old + row)) {
+                let line = LineRun { old: old + row, new: new + row, len: 1, is_edited: true };
+                push(&mut runs, line);
+            }
+        }
         // Without the recorded lines, none is known again.
         Self { runs, recorded: Vec::new(), ..self }
     }
