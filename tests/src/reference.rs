@@ -82,6 +82,8 @@ pub struct LineAccount {
     pub steps: BTreeMap<u32, StepAccount>,
     /// Device time that was waited for, by the line it belongs to.
     pub waits: BTreeMap<(String, u32), Ns>,
+    /// Parts of `cpu_total`, by the line that called.
+    pub callers: BTreeMap<(String, u32), Ns>,
 }
 
 /// What one line was charged with during one step (nanoseconds).
@@ -188,6 +190,9 @@ impl fmt::Display for Accounts {
             }
             for ((file, number), &waited) in &line.waits {
                 field(&format!("wait({file}:{number})"), &[waited], microseconds(waited));
+            }
+            for ((file, number), &time) in &line.callers {
+                field(&format!("from({file}:{number})"), &[time], microseconds(time));
             }
             if !text.is_empty() {
                 writeln!(f, "{file}:{number}{text}")?;
@@ -1024,6 +1029,12 @@ impl Accountant<'_> {
         stack.iter().rev().find(|(file, _)| (self.is_user_code)(file)).or(stack.first()).cloned()
     }
 
+    /// Of a line of yours the last line of yours around it, else the last.
+    fn caller(&self, (file, _): &Line, around: &[Line]) -> Option<Line> {
+        let is_yours = |file: &str| (self.is_user_code)(file);
+        around.iter().rev().find(|(it, _)| !is_yours(file) || is_yours(it)).cloned()
+    }
+
     fn line(&mut self, (file, line): &Line) -> &mut LineAccount {
         self.accounts.lines.entry((file.to_string(), *line)).or_default()
     }
@@ -1092,6 +1103,12 @@ impl Accountant<'_> {
             line.cpu_total += duration;
             line.cpu_in_steps += in_steps;
             line.elapsed += if is_adopted { 0 } else { elapsed };
+        }
+        for (at, line) in stack.iter().enumerate().filter(|&(at, it)| !stack[..at].contains(it)) {
+            if let Some((file, number)) = self.caller(line, &stack[..at]) {
+                let callers = &mut self.line(line).callers;
+                *callers.entry((file.to_string(), number)).or_default() += duration;
+            }
         }
         for (step, part) in of_steps {
             let step = self.line(&own).steps.entry(step).or_default();

@@ -549,6 +549,7 @@ fn accounts(ledger: &Ledger) -> Accounts {
             live: line.live.0,
             steps: steps.collect(),
             waits: line.waits.iter().map(|(key, &waited)| (recorded(key), waited.0)).collect(),
+            callers: line.callers.iter().map(|(key, &time)| (recorded(key), time.0)).collect(),
         }
     };
     Accounts {

@@ -238,6 +238,8 @@ export interface DetailNumber {
 export interface Kernel {
   name: string;
   shortName: string;
+  /** Those of a class follow each other. */
+  class: 'compute' | 'communication' | 'memory';
   calls: number;
   total: number;
   mean: number;
@@ -245,6 +247,8 @@ export interface Kernel {
   max: number;
   grid?: number[] | null;
   block?: number[] | null;
+  /** How many sizes it was launched with; `grid` and `block` are those that took most time. */
+  shapes: number;
   /** Share of 1. */
   occupancy?: number | null;
   streams: number[];

@@ -111,30 +111,50 @@ function sparkline({ steps, view }: Details): string {
 <svg class="steps" ${size} role="img" aria-label="${escape(`${vscode.l10n.t('By step')}: ${extremes}`)}">${bars.join('')}</svg>`;
 }
 
+/** A table for each class. */
 function kernels(kernels: Kernel[]): string {
+  const classes = [...new Set(kernels.map((it) => it.class))];
+  return classes.map((it) => kernelsOf(it, kernels)).join('\n');
+}
+
+function kernelsOf(wanted: Kernel['class'], kernels: Kernel[]): string {
   const head = [
-    vscode.l10n.t('Kernel'),
+    classTitle(wanted),
     vscode.l10n.t('Calls'),
     vscode.l10n.t('Total'),
     vscode.l10n.t('Mean'),
     vscode.l10n.t('Max'),
   ];
-  const rows = kernels.map((it) => [
-    `${named(it.shortName, it.name)}<div class="note">${escape(launch(it))}</div>`,
-    escape(it.texts.calls),
-    escape(it.texts.total),
-    escape(it.texts.mean),
-    escape(it.texts.max),
-  ]);
+  const rows = kernels
+    .filter((it) => it.class === wanted)
+    .map((it) => [
+      `${named(it.shortName, it.name)}<div class="note">${escape(launch(it))}</div>`,
+      escape(it.texts.calls),
+      escape(it.texts.total),
+      escape(it.texts.mean),
+      escape(it.texts.max),
+    ]);
   return table(head, rows);
 }
 
+function classTitle(of: Kernel['class']): string {
+  switch (of) {
+    case 'compute':
+      return vscode.l10n.t('Kernel');
+    case 'communication':
+      return vscode.l10n.t('Collective');
+    case 'memory':
+      return vscode.l10n.t('Copy or fill');
+  }
+}
+
 /** How it was launched. Copies and fills have no grid, but bytes. */
-function launch({ grid, block, streams, texts }: Kernel): string {
+function launch({ grid, block, shapes, streams, texts }: Kernel): string {
   const has = (size: number[] | null | undefined) => size?.some((it) => it > 0) === true;
   const size = (it: number[] | null | undefined) => (it ?? []).join('·');
   return [
     ...(has(grid) && has(block) ? [vscode.l10n.t('grid {0}, block {1}', size(grid), size(block))] : []),
+    ...(shapes > 1 ? [vscode.l10n.t('the costliest of {0} shapes', shapes)] : []),
     ...(texts.occupancy === null ? [] : [vscode.l10n.t('occupancy {0}', texts.occupancy)]),
     ...(texts.bytes === null ? [] : [texts.bytes]),
     ...(streams.length > 0 ? [vscode.l10n.t('stream {0}', streams.join(', '))] : []),

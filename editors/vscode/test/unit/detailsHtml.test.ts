@@ -50,6 +50,7 @@ const DETAILS: Details = {
     {
       name: 'void at::native::reduce_kernel<512>(…)',
       shortName: 'reduce_kernel',
+      class: 'compute',
       calls: 6,
       total: 2_290_000,
       mean: 381_000,
@@ -57,11 +58,30 @@ const DETAILS: Details = {
       max: 400,
       grid: [1, 2, 3],
       block: [512, 1, 1],
+      shapes: 8,
       occupancy: 0.5,
       streams: [7],
       bytes: 0,
       text: '',
       texts: { calls: '6', total: '2.29 ms', mean: '381 µs', max: '400 ns', occupancy: '50 %', bytes: null },
+    },
+    {
+      name: 'Memcpy DtoH (Device -> Pageable)',
+      shortName: 'Memcpy DtoH (Device -> Pageable)',
+      class: 'memory',
+      calls: 2,
+      total: 3_000,
+      mean: 1_500,
+      min: 1,
+      max: 2_000,
+      grid: [0, 0, 0],
+      block: [0, 0, 0],
+      shapes: 1,
+      occupancy: null,
+      streams: [7],
+      bytes: 8,
+      text: '',
+      texts: { calls: '2', total: '3 µs', mean: '1.5 µs', max: '2 µs', occupancy: null, bytes: '8 B' },
     },
   ],
   operators: [{ name: 'aten::max', text: '', texts: { calls: '6', cpu: '1 µs', cuda: '2 µs' } }],
@@ -90,7 +110,11 @@ test('what is known of a line', () => {
     /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps 10 ns to 20 ns/,
   );
   assert.match(text, /GPU 2\.29 ms 25 %/);
-  assert.match(text, /reduce_kernel grid 1·2·3, block 512·1·1 · occupancy 50 % · stream 7 6 2\.29 ms 381 µs 400 ns/);
+  assert.match(
+    text,
+    /Kernel Calls .* reduce_kernel grid 1·2·3, block 512·1·1 · the costliest of 8 shapes · occupancy 50 % · stream 7 6 2\.29 ms 381 µs 400 ns/,
+  );
+  assert.match(text, /Copy or fill Calls .* Memcpy DtoH \(Device -&gt; Pageable\) 8 B · stream 7 2 3 µs 1\.5 µs 2 µs/);
   assert.match(text, /aten::max 6 1 µs 2 µs/);
   assert.equal(html.match(/<rect class="value" x=/g)?.length, 2, 'a bar for each step');
   assert.doesNotMatch(text, /wait 0/, 'numbers that are nothing are left out');

@@ -107,10 +107,19 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         line.cpu_self += at.cpu;
         line.cuda_self += at.cuda;
         if (all.cpu != Ns::ZERO || all.cuda != Ns::ZERO) && is_outermost[node.index()] {
-            let caller = (!parent.is_empty()).then(|| stacks.line(parent));
+            let caller = caller(stacks, stacks.line(node), parent);
             post_total(line, &stacks.lines, caller, all);
         }
     }
+}
+
+/// The line that `line`, whose stack goes on with `around`, was called from. A line of user code was called from the next one of
+/// user code: what lies between (`_call_impl`, a decorator of a library) is how, and not from where.
+fn caller(stacks: &Stacks, line: LineId, around: Node) -> Option<LineId> {
+    if !stacks.lines.is_user_code(line) {
+        return stacks.line(around).get();
+    }
+    stacks.charged_line(around).get().filter(|&it| stacks.lines.is_user_code(it))
 }
 
 /// Times of a stack.
@@ -176,12 +185,13 @@ fn post_fused_stack(
         books[own_line.index()].cuda_own += own.cuda;
         books[last.index()].cpu_self += at.cpu;
         books[last.index()].cuda_self += at.cuda;
-        let mut caller = around.first().copied();
         for (row, &line) in lines.iter().enumerate() {
             if !around.contains(&line) && !lines[..row].contains(&line) {
+                let of_user = stacks.lines.is_user_code(line);
+                let mut outwards = lines[..row].iter().rev().chain(&around).copied();
+                let caller = outwards.find(|&it| !of_user || stacks.lines.is_user_code(it));
                 post_total(&mut books[line.index()], &stacks.lines, caller, all);
             }
-            caller = Some(line);
         }
     }
 }

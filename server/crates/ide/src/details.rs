@@ -1,13 +1,16 @@
 //! Everything that is known about a line, as data.
 
+use std::cmp::Reverse;
+
 use insights::Finding;
-use ledger::{Bytes, Evidence, KernelKey, Ledger, LineBooks, LineKey, Ns};
+use ledger::{Bytes, Evidence, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::hover::{self, HoverText};
 use crate::kernel_name::shorten;
+use crate::kernel_rows::{NamedKernel, named_kernels, occupancy};
 use crate::place::PlacedSource;
 use crate::scale::ViewScale;
 use crate::view::View;
@@ -59,7 +62,7 @@ pub struct Details {
 pub struct BookTables {
     /// What is not zero.
     pub numbers: Vec<LineFigure>,
-    /// What was launched, the costliest first.
+    /// What was launched, by class, in a class the costliest first.
     pub kernels: Vec<KernelRow>,
     /// Outermost operators, the costliest first.
     pub operators: Vec<OperatorRow>,
@@ -116,11 +119,15 @@ pub struct LineFigure {
     pub share: Option<f64>,
 }
 
-/// A kernel, copy or fill.
+/// The runs of a kernel, or of a copy or fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
-    /// As recorded, with grid and block.
+    /// As recorded, with the grid and block that took most time.
     pub key: KernelKey,
+    /// How many different grids and blocks it was launched with.
+    pub shapes: usize,
+    /// What it is for.
+    pub class: KernelClass,
     /// A name that can be read.
     pub short_name: String,
     /// How often it ran.
@@ -257,29 +264,34 @@ fn numbers(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<LineFigure> {
 }
 
 fn kernels(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<KernelRow> {
-    let rows = books.kernel_table.iter().map(|(key, kernel)| {
-        let (calls, total) = (scale.mean(kernel.calls as f64), scale.mean(kernel.total.as_f64()));
-        let mean = kernel.total.as_f64() / kernel.calls.max(1) as f64;
-        let occupancy = hover::occupancy(kernel);
+    let rows = named_kernels(scale, &books.kernel_table).into_iter();
+    let row = |NamedKernel { key, shapes, sum }: NamedKernel<'_>| {
+        let (calls, total) = (scale.mean(sum.calls as f64), scale.mean(sum.total.as_f64()));
+        let mean = sum.total.as_f64() / sum.calls.max(1) as f64;
+        let occupancy = occupancy(&sum);
         KernelRow {
             key: key.clone(),
+            shapes,
+            class: sum.class,
             short_name: shorten(&key.name),
             calls,
             total,
             mean,
-            min: kernel.min,
-            max: kernel.max,
+            min: sum.min,
+            max: sum.max,
             occupancy: (0.0 < occupancy).then_some(occupancy),
-            streams: kernel.streams.iter().copied().collect(),
-            bytes: scale.mean(kernel.bytes.as_f64()),
+            streams: sum.streams.iter().copied().collect(),
+            bytes: scale.mean(sum.bytes.as_f64()),
             text: format!("{} · {} × {}", duration(total), count(calls), duration(mean)),
         }
-    });
-    sorted(rows, |row| row.total)
+    };
+    rows.map(row).collect()
 }
 
 fn operators(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
-    let rows = books.operators.iter().map(|(name, operator)| {
+    let mut operators: Vec<_> = books.operators.iter().collect();
+    operators.sort_by_key(|(name, it)| (Reverse(hover::operator_time(scale, it)), *name));
+    let rows = operators.into_iter().map(|(name, operator)| {
         let [calls, cpu, cuda] =
             [operator.calls as f64, operator.cpu.as_f64(), operator.cuda.as_f64()]
                 .map(|it| scale.mean(it));
@@ -289,7 +301,7 @@ fn operators(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
         }
         OperatorRow { name: name.clone(), calls, cpu, cuda, text }
     });
-    sorted(rows, |row| row.cuda.max(row.cpu))
+    rows.collect()
 }
 
 fn lines(

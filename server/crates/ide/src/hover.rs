@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use insights::Finding;
-use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
+use ledger::{Evidence, LineKey, Metric as Book, Ns, Operator};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity, StepSpread};
 
@@ -13,13 +13,14 @@ use crate::by_rank::ranks;
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::diagnostics;
 use crate::kernel_name::shorten;
+use crate::kernel_rows::{NamedKernel, class_title, named_kernels, occupancy};
 use crate::lenses::Totals;
 use crate::memory::device_memory;
 use crate::place::{Placed, PlacedSource, base_name, is_def, lines_of};
 use crate::scale::ViewScale;
 use crate::sections::{LineSection, RichText, as_markdown, as_plain_text, paragraph, table};
 use crate::status::attributed;
-use crate::view::View;
+use crate::view::{View, ViewMetric};
 
 /// Rows of a table at most.
 const MAX_ROWS: usize = 6;
@@ -311,51 +312,48 @@ fn findings(source: &PlacedSource<'_>, found: &[Finding], placed: &Placed<'_>) -
     of_line.map(section).collect()
 }
 
+/// A table for each class.
 fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
-    let mut kernels: Vec<(&KernelKey, &Kernel)> = placed.books.kernel_table.iter().collect();
-    kernels.sort_by_key(|&(key, kernel)| (std::cmp::Reverse(kernel.total), key));
-    let row = |&(key, kernel): &(&KernelKey, &Kernel)| {
-        let mean = kernel.total.as_f64() / kernel.calls.max(1) as f64;
-        let shape = if key.grid == [0; 3] {
-            String::new()
-        } else {
-            format!("{} × {}", extent(key.grid), extent(key.block))
+    let kernels = named_kernels(scale, &placed.books.kernel_table);
+    let row = |NamedKernel { key, shapes, sum }: &NamedKernel<'_>| {
+        let mean = sum.total.as_f64() / sum.calls.max(1) as f64;
+        let shape = match (key.grid, *shapes) {
+            ([0, 0, 0], _) => String::new(),
+            (grid, 1) => format!("{} × {}", extent(grid), extent(key.block)),
+            (grid, shapes) => {
+                format!("{} × {}, +{}", extent(grid), extent(key.block), shapes - 1)
+            }
         };
-        let occupancy = occupancy(kernel);
+        let occupancy = occupancy(sum);
         let numbers = [
-            count(scale.mean(kernel.calls as f64)),
-            duration(scale.mean(kernel.total.as_f64())),
+            count(scale.mean(sum.calls as f64)),
+            duration(scale.mean(sum.total.as_f64())),
             duration(mean),
             // Of a part the longest run is not known.
-            if kernel.max == Ns::ZERO { String::new() } else { duration(kernel.max.as_f64()) },
+            if sum.max == Ns::ZERO { String::new() } else { duration(sum.max.as_f64()) },
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
         ];
         row_of(RichText::code(&shorten(&key.name)), numbers)
     };
-    let rows = kernels.iter().take(MAX_ROWS).map(row).collect();
-    let head =
-        ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
-    let others = kernels.iter().skip(MAX_ROWS);
-    let others = rest(others.map(|(_, kernel)| scale.mean(kernel.total.as_f64())));
-    table(&head, rows).into_iter().chain(others).collect()
+    let mut sections = Vec::new();
+    for of_class in kernels.chunk_by(|a, b| a.sum.class == b.sum.class) {
+        let title = of_class.first().map_or("", |it| class_title(it.sum.class));
+        let head = [title, "calls", "total", "mean", "max", "grid × block", "occupancy"];
+        let others = of_class.iter().skip(MAX_ROWS);
+        sections.extend(table(&head, of_class.iter().take(MAX_ROWS).map(row).collect()));
+        sections.extend(rest(others.map(|it| scale.mean(it.sum.total.as_f64()))));
+    }
+    sections
 }
 
 fn row_of(first: RichText, others: impl IntoIterator<Item = String>) -> Vec<RichText> {
     [first].into_iter().chain(others.into_iter().map(RichText::words)).collect()
 }
 
-/// The occupancy (of 1) of a kernel, weighted by duration; 0 where the recording does not say.
-pub(crate) fn occupancy(kernel: &Kernel) -> f64 {
-    // Kept in tenths of a percent.
-    kernel.occupancy_time as f64 / kernel.total.max(Ns(1)).as_f64() / 1000.0
-}
-
 fn operators(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
     let mut operators: Vec<_> = placed.books.operators.iter().collect();
-    operators.sort_by_key(|&(name, operator)| {
-        (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
-    });
+    operators.sort_by_key(|&(name, operator)| (Reverse(operator_time(scale, operator)), name));
     let rows = operators.iter().take(MAX_ROWS).map(|(name, operator)| {
         let device = scale.mean(operator.cuda.as_f64());
         let numbers = [
@@ -369,6 +367,16 @@ fn operators(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
     let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu.as_f64())));
     let table = table(&["operator", "calls", "CPU", "CUDA"], rows.collect());
     table.into_iter().chain(others).collect()
+}
+
+/// What operators are sorted by: the time of the side that the metric is about, else that of the slower side.
+pub(crate) fn operator_time(scale: &ViewScale<'_>, operator: &Operator) -> [Ns; 2] {
+    let Operator { cpu, cuda, .. } = *operator;
+    match scale.metric {
+        ViewMetric::Cpu => [cpu, cuda],
+        ViewMetric::Cuda => [cuda, cpu],
+        _ => [cuda.max(cpu), Ns::ZERO],
+    }
 }
 
 /// What a table leaves out.
@@ -596,9 +604,9 @@ mod tests {
 
             cuda from step to step: 6.3 ms in each of 2 steps
 
-            | kernel, copy or fill | calls |  total |   mean |    max | grid × block | occupancy |
-            | :------------------- | ----: | -----: | -----: | -----: | -----------: | --------: |
-            | `relu`               |    40 | 6.3 ms | 158 µs | 200 µs |     64 × 128 |    62.5 % |
+            | kernel | calls |  total |   mean |    max | grid × block | occupancy |
+            | :----- | ----: | -----: | -----: | -----: | -----------: | --------: |
+            | `relu` |    40 | 6.3 ms | 158 µs | 200 µs |     64 × 128 |    62.5 % |
 
             Called from line 10 (8 ms)
 

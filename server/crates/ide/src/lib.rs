@@ -23,6 +23,7 @@ mod hints;
 mod hot;
 mod hover;
 mod kernel_name;
+mod kernel_rows;
 mod lenses;
 mod markdown;
 mod memory;

@@ -34,6 +34,11 @@ impl Severity {
         if is_small { self.min(Self::Information) } else { self }
     }
 
+    /// `severity`, but no warning where the time in nanoseconds is less than [`Self::MIN_WARNING_TIME`].
+    pub(crate) fn of_time(time: f64, severity: impl FnOnce() -> Self) -> Self {
+        severity().capped(time < Self::MIN_WARNING_TIME.as_f64())
+    }
+
     /// Stable name, as in settings.
     #[must_use]
     pub fn name(self) -> &'static str {

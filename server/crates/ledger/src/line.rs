@@ -167,7 +167,8 @@ pub struct LineBooks {
     pub kernel_table: BTreeMap<KernelKey, Kernel>,
     /// Outermost operators by name, by the rule of `cpu_own`.
     pub operators: BTreeMap<String, Operator>,
-    /// The lines that this line's function was called from: the share of `cpu_total` below each.
+    /// The lines that this line's function was called from: the share of `cpu_total` below each. Of a line of user code they
+    /// are of user code, whatever of libraries is between.
     pub callers: BTreeMap<LineKey, Ns>,
     /// What was called from the line, by name as recorded.
     pub callees: BTreeMap<String, Call>,

@@ -1,8 +1,8 @@
 //! A part of a recording in the place of the whole: the amounts of lines that its stacks have.
 
 use ledger::{
-    Books, DeviceBooks, DeviceKey, Interval, Kernel, KernelKey, Ledger, LineBooks, Metric, Ns,
-    Operator, Overview, ThreadKey,
+    Books, DeviceBooks, DeviceKey, Interval, Kernel, KernelClass, KernelKey, Ledger, LineBooks,
+    Metric, Ns, Operator, Overview, ThreadKey,
 };
 use loader::{InputKind, Run, StackBooks};
 use metrics::{Period, Scale};
@@ -118,9 +118,10 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
             let StackFrame::Line(line) = books.frame_of(stack) else { continue };
             let total = inclusive[stack.index()];
             if total != 0 && !is_around(books, stack, line) {
+                let of_user = line.is_user_code;
                 let line = books_of(&mut part, line, whole);
                 gain(&mut if_cpu(metric, &mut line.cpu_total, &mut line.cuda_total).0, total);
-                let caller = innermost_line(books, books.parent(stack));
+                let caller = caller(books, of_user, books.parent(stack));
                 if let Some(caller) = caller.filter(|_| metric == Metric::Cpu) {
                     gain(&mut line.callers.entry(caller.key.clone()).or_default().0, total);
                 }
@@ -188,8 +189,10 @@ fn add_launched(part: &mut Ledger, folded: &StackBooks, whole: &Ledger) {
         match frame {
             StackFrame::Device(name) => {
                 let key = KernelKey { name: name.clone(), grid: [0; 3], block: [0; 3] };
+                let class = class(whole, line, &key);
                 let line = books_of(part, line, whole);
                 let kernel: &mut Kernel = line.kernel_table.entry(key).or_default();
+                kernel.class = class;
                 kernel.calls = kernel.calls.saturating_add(folded.events(stack));
                 gain(&mut kernel.total.0, folded.amount(Metric::Cuda, stack));
             }
@@ -203,6 +206,13 @@ fn add_launched(part: &mut Ledger, folded: &StackBooks, whole: &Ledger) {
             _ => {}
         }
     }
+}
+
+/// What a kernel is for, as the line that launched it knows of the whole recording.
+fn class(whole: &Ledger, line: &FramedLine, key: &KernelKey) -> KernelClass {
+    // No key of the name is before the one without sizes.
+    let known = whole.lines.get(&line.key).and_then(|it| it.kernel_table.range(key..).next());
+    known.filter(|(it, _)| it.name == key.name).map(|(_, it)| it.class).unwrap_or_default()
 }
 
 /// Whether no operator is around the innermost entry of a stack, on the line that it is on.
@@ -237,6 +247,14 @@ fn gain(sum: &mut i64, amount: i64) {
 fn is_around(books: &StackBooks, stack: StackRow, line: &FramedLine) -> bool {
     let mut around = books.outwards(stack).skip(1).map(|it| books.frame_of(it));
     around.any(|it| matches!(it, StackFrame::Line(it) if it.key == line.key))
+}
+
+/// The innermost line around a line: where that is of user code, the innermost of user code, as in the ledger.
+fn caller(books: &StackBooks, of_user: bool, around: StackRow) -> Option<&FramedLine> {
+    books.outwards(around).find_map(|it| match books.frame_of(it) {
+        StackFrame::Line(line) if !of_user || line.is_user_code => Some(line),
+        _ => None,
+    })
 }
 
 /// The innermost line of a stack.

@@ -171,6 +171,12 @@ fn python_between_operators() {
         ledger
     };
     let id = "python-overhead";
+    let mut short = of(400, Ns(80_000));
+    short.steps.values_mut().for_each(|it| *it = Ns(100_000));
+    let books = &mut short.lines.get_mut(&key()).unwrap().patterns;
+    books.get_mut(&Pattern::PythonBetween).unwrap().cpu = Ns(80_000);
+    let expected = [(id, Ns(40_000), 400, Severity::Information)];
+    assert_eq!(found(&short), expected, "much of a step in which next to nothing happens");
     assert_eq!(found(&of(400, Ns(800_000))), [(id, Ns(200_000), 200, Severity::Information)]);
     assert_eq!(found(&of(399, Ns(800_000))), NONE, "too few calls");
     assert_eq!(found(&of(400, Ns(800_001))), NONE, "most of the time is something else");

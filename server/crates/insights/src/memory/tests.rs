@@ -84,6 +84,26 @@ fn a_line_with_a_quarter_of_the_peak_is_reported() {
 }
 
 #[test]
+fn what_is_about_little_memory_is_no_warning() {
+    let severities = |mib: i64| {
+        let segments = SegmentCalls { allocs: 5, alloc: Bytes(mib * MIB), ..Default::default() };
+        let line = LineMemory { peak: Bytes(mib * MIB), segments, ..LineMemory::default() };
+        let small = ledger(line, |memory| {
+            memory.peak = Bytes(mib * MIB);
+            memory.segments.frees = 4;
+        });
+        let found = find(&small, &RuleOptions::default());
+        found
+            .into_iter()
+            .map(|it| (it.rule, it.severity))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let of = |severity| [("memory-churn", severity), ("memory-peak-line", severity)].into();
+    assert_eq!(severities(19), of(Severity::Information));
+    assert_eq!(severities(20), of(Severity::Warning));
+}
+
+#[test]
 fn churn_needs_memory_that_is_given_back() {
     let segments = SegmentCalls { allocs: 5, alloc: Bytes(50 * MIB), frees: 0, freed: Bytes(0) };
     let line = LineMemory { segments, ..LineMemory::default() };

@@ -153,6 +153,18 @@ pub enum KernelClass {
     Memory,
 }
 
+impl KernelClass {
+    /// Stable name, as in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Communication => "communication",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 /// Whether a kernel runs on tensor (matrix) cores, as far as its name says.
 #[derive(
     Debug,

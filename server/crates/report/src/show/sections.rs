@@ -192,6 +192,8 @@ fn kernel_table(rows: impl IntoIterator<Item = Vec<Cell>>) -> Section {
             Column::number("longest", Unit::Ns),
             Column::number("occupancy", Unit::Share),
             Column::text("grid × block"),
+            Column::number("shapes", Unit::Count),
+            Column::text("class"),
             Column::text("kernel"),
         ],
     );
@@ -211,6 +213,8 @@ fn kernels(tables: &BookTables) -> Section {
             Cell::duration(it.max).unless_zero(),
             it.occupancy.map_or_else(Cell::default, Cell::share),
             if is_known { Cell::text(launch) } else { Cell::default() },
+            if 1 < it.shapes { Cell::integer(it.shapes) } else { Cell::default() },
+            Cell::text(it.class.name()),
             Cell::text(&it.short_name),
         ]
     }))

@@ -71,8 +71,8 @@ fn a_line_shows_all_that_it_was_charged_with() {
           allocated            512 KiB  33.3 %
 
         Kernels
-            time  calls    mean  longest  occupancy  grid × block      kernel
-          4.2 ms     42  100 µs   120 µs       50 %  64×1×1 × 256×1×1  gemm
+            time  calls    mean  longest  occupancy  grid × block      class    kernel
+          4.2 ms     42  100 µs   120 µs       50 %  64×1×1 × 256×1×1  compute  gemm
 
         Operators
              cpu    cuda  calls  operator
@@ -128,8 +128,8 @@ fn a_function_is_the_sum_of_its_lines() {
           1.5 %   150 µs                                fn  train.py:15  Model.forward
 
         Kernels
-            time  calls    mean  longest  occupancy  grid × block      kernel
-          8.4 ms     84  100 µs   120 µs       50 %  64×1×1 × 256×1×1  gemm
+            time  calls    mean  longest  occupancy  grid × block      class    kernel
+          8.4 ms     84  100 µs   120 µs       50 %  64×1×1 × 256×1×1  compute  gemm
 
         Operators
              cpu    cuda  calls  operator
@@ -157,8 +157,8 @@ fn kernels_and_operators_show_their_lines() {
              42  4.2 ms  ~  train.py:18  Model.forward
 
         Kernels
-            time  calls    mean  longest  occupancy  grid × block      kernel
-          8.4 ms     84  100 µs   120 µs       50 %  64×1×1 × 256×1×1  gemm
+            time  calls    mean  longest  occupancy  grid × block      class    kernel
+          8.4 ms     84  100 µs   120 µs       50 %  64×1×1 × 256×1×1  compute  gemm
     "#]]
     .assert_eq(&text("gemm").unwrap());
     expect_test::expect![[r#"

@@ -69,6 +69,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
         json!({
             "name": it.key.name,
             "shortName": it.short_name,
+            "class": it.class.name(),
             "calls": count(it.calls),
             "total": whole(it.total),
             "mean": whole(it.mean),
@@ -76,6 +77,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             "max": it.max.0,
             "grid": it.key.grid,
             "block": it.key.block,
+            "shapes": it.shapes,
             "occupancy": it.occupancy,
             "streams": it.streams,
             "bytes": whole(it.bytes),
