@@ -215,7 +215,9 @@ end)
 test('heat', function()
   ok('hot lines are marked', wait(function() return heat()[line_of(BACKWARD)] end), heat())
   local function level(text) return tonumber(heat()[line_of(text)].line_hl_group:match('%d+')) end
-  ok('by their cost', level(STEP) < level(ITEM) and level(ITEM) < level(BACKWARD), heat())
+  ok('by their cost', level('torch.sigmoid') < level(ITEM) and level(ITEM) <= level(BACKWARD), heat())
+  -- It launches little, and the device is idle meanwhile.
+  ok('and by what their hints say', level(BACKWARD) <= level(STEP), heat())
   local function background() return vim.api.nvim_get_hl(0, { name = 'PerflineLine16' }).bg end
   local before = background()
   vim.cmd.colorscheme('habamax')

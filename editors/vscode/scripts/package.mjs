@@ -1,5 +1,6 @@
 // Makes the VSIX. `npm run package` makes the one for all platforms, which comes without a server;
 // `npm run package -- --target linux-x64 --server ../../target/release/perfline` the one for a platform, with it.
+// `--pictures URL` says where this folder can be read on the web: the page of the extension shows no pictures of the package.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -7,7 +8,12 @@ import { parseArgs } from 'node:util';
 const LICENCES = ['LICENSE', 'LICENSE-APACHE', 'LICENSE-MIT'];
 
 const { values } = parseArgs({
-  options: { target: { type: 'string' }, server: { type: 'string' }, out: { type: 'string' } },
+  options: {
+    target: { type: 'string' },
+    server: { type: 'string' },
+    pictures: { type: 'string' },
+    out: { type: 'string' },
+  },
 });
 if ((values.target === undefined) !== (values.server === undefined)) {
   throw new Error('--target and --server go together: a server runs on one platform');
@@ -17,7 +23,8 @@ rmSync('bin', { recursive: true, force: true });
 for (const name of LICENCES) {
   copyFileSync(`../../${name}`, name);
 }
-const args = ['package', '--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links'];
+const args = ['package', '--no-dependencies', '--allow-missing-repository'];
+args.push(...(values.pictures === undefined ? ['--no-rewrite-relative-links'] : ['--baseImagesUrl', values.pictures]));
 if (values.server !== undefined) {
   const server = values.target.startsWith('win32') ? 'bin/perfline.exe' : 'bin/perfline';
   mkdirSync('bin');

@@ -162,11 +162,19 @@ export interface HotSum extends Value {
   function: string | null;
 }
 
+/** What the metric has on no line that may be listed. */
+export interface HotRest extends Value {
+  /** Whether lines of libraries are a part of it; else it is on no line at all. */
+  libraries: boolean;
+}
+
 export interface HotLines {
   view: View;
   lines: HotLine[];
   /** The largest first. */
   sums: HotSum[];
+  /** Null where it is nothing, or not known. */
+  rest: HotRest | null;
 }
 
 /** A recording in the workspace. */

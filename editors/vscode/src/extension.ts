@@ -22,6 +22,7 @@ import { RulePages } from './rulePage';
 import { openSample, welcome } from './sample';
 import { Server } from './server';
 import { Session } from './session';
+import { copySnippet } from './snippet';
 import { StatusItems } from './statusBar';
 import { ViewChooser } from './view';
 
@@ -75,6 +76,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     recordCell: (clicked: unknown) => recordCell(clicked),
     recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
     recordConfiguration: () => recorder.recordConfiguration(),
+    copySnippet: () => copySnippet(context),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadFile: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),

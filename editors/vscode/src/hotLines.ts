@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 
 import { type HotLine, type HotLines, METRICS, type Metric, type View } from './api';
-import { type FileNode, type FunctionNode, type Node, markdownOf, treeOf } from './hotTree';
+import { type FileNode, type FunctionNode, type Node, type RestNode, markdownOf, rowsOf, treeOf } from './hotTree';
 import { levelOf } from './levels';
 import { RefreshedTree } from './refreshedTree';
 import { reveal } from './reveal';
@@ -131,13 +131,13 @@ export class HotLinesView extends RefreshedTree<Node> {
       // By difference, the order is that of the lines.
       this.files = treeOf(lines, this.isByDifference ? [] : (this.shown?.sums ?? []));
       this.describe();
-      return this.files;
+      return rowsOf(this.files, this.shown?.rest);
     }
     return node.kind === 'file' ? node.functions : node.kind === 'function' ? node.lines : [];
   }
 
   getParent(node: Node): Node | undefined {
-    return node.kind === 'file' ? undefined : node.parent;
+    return node.kind === 'file' || node.kind === 'rest' ? undefined : node.parent;
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
@@ -166,6 +166,8 @@ export class HotLinesView extends RefreshedTree<Node> {
       }
       case 'line':
         return lineItem(node.line);
+      case 'rest':
+        return restItem(node);
     }
   }
 
@@ -254,6 +256,23 @@ function lineItem(line: HotLine): vscode.TreeItem {
   return item;
 }
 
+/** Not to be clicked: there is nowhere to go. */
+function restItem({ rest }: RestNode): vscode.TreeItem {
+  const label = rest.libraries ? vscode.l10n.t('Not in your files') : vscode.l10n.t('On no line');
+  const item = new vscode.TreeItem(label);
+  item.description = `${rest.text} · ${rest.shareText}`;
+  item.id = 'rest';
+  item.iconPath = new vscode.ThemeIcon('circle-slash');
+  item.contextValue = 'rest';
+  item.tooltip = rest.libraries
+    ? vscode.l10n.t(
+        'What no line of yours is charged with: it is on lines of libraries that nothing of yours called, or on no line.',
+      )
+    : vscode.l10n.t('What no line is charged with, because it is not known which Python code caused it.');
+  item.accessibilityInformation = { label: `${label}: ${item.description}` };
+  return item;
+}
+
 function differenceText({ baseText, deltaText, significant }: NonNullable<HotLine['difference']>): string {
   const text = vscode.l10n.t('{0} in the baseline ({1})', baseText, deltaText);
   switch (significant) {
@@ -274,6 +293,8 @@ function linesBelow(node: Node): HotLine[] {
       return node.lines.flatMap(linesBelow);
     case 'line':
       return [node.line];
+    case 'rest':
+      return [];
   }
 }
 

@@ -1,6 +1,6 @@
 /** Hot lines as a tree: file, function, line; each level by cost. */
 
-import type { HotLine, HotSum } from './api';
+import type { HotLine, HotRest, HotSum } from './api';
 
 export interface FileNode {
   kind: 'file';
@@ -24,7 +24,13 @@ export interface LineNode {
   line: HotLine;
 }
 
-export type Node = FileNode | FunctionNode | LineNode;
+/** The last row: what stands on none of the lines above it, listed or not. */
+export interface RestNode {
+  kind: 'rest';
+  rest: HotRest;
+}
+
+export type Node = FileNode | FunctionNode | LineNode | RestNode;
 
 /** Groups lines, which come sorted by value, in the order of the sums of files and functions. */
 export function treeOf(lines: HotLine[], sums: HotSum[]): FileNode[] {
@@ -52,6 +58,11 @@ export function treeOf(lines: HotLine[], sums: HotSum[]): FileNode[] {
     file.functions.sort((a, b) => place(file.file, a.name) - place(file.file, b.name));
   }
   return found;
+}
+
+/** The files, and below them what is in none of them; that alone would say nothing. */
+export function rowsOf(files: FileNode[], rest: HotRest | null | undefined): Node[] {
+  return rest == null || files.length === 0 ? files : [...files, { kind: 'rest', rest }];
 }
 
 /** A table of lines, for an issue or a chat. */

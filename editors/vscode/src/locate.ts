@@ -6,12 +6,14 @@ import * as path from 'node:path';
 
 export interface Located {
   path: string;
-  from: 'setting' | 'bundled' | 'PATH';
+  from: 'setting' | 'environment' | 'bundled' | 'PATH';
 }
 
 export interface Surroundings {
   /** `perfline.server.path`. */
   setting: string;
+  /** The interpreter that was chosen for the workspace, where that may name programs: in a trusted workspace. */
+  python?: string | undefined;
   extensionFolder: string;
   env: Record<string, string | undefined>;
   platform: NodeJS.Platform;
@@ -32,7 +34,8 @@ export function thisMachine(): Pick<Surroundings, 'env' | 'platform' | 'home' | 
 
 /**
  * The server to start: what the setting names, whether it is there or not (silently taking another would hide the
- * mistake), else the one that came with the extension, else the first on the `PATH`.
+ * mistake), else that of the Python environment of the workspace, which is of the version that records there, else the one
+ * that came with the extension, else the first on the `PATH`.
  */
 export function locate(at: Surroundings): Located | undefined {
   const setting = at.setting.trim();
@@ -41,12 +44,26 @@ export function locate(at: Surroundings): Located | undefined {
   }
   const paths = at.platform === 'win32' ? path.win32 : path.posix;
   const name = at.platform === 'win32' ? 'perfline.exe' : 'perfline';
+  const inEnvironment = besidePython(name, at, paths).find((it) => at.isFile(it));
+  if (inEnvironment !== undefined) {
+    return { path: inEnvironment, from: 'environment' };
+  }
   const bundled = paths.join(at.extensionFolder, 'bin', name);
   if (at.isFile(bundled)) {
     return { path: bundled, from: 'bundled' };
   }
   const found = findOnPath(name, at);
   return found === undefined ? undefined : { path: found, from: 'PATH' };
+}
+
+/** Where the environment of an interpreter has its programs. That of conda has Python beside the folder, on Windows. */
+function besidePython(name: string, { python, platform }: Surroundings, paths: path.PlatformPath): string[] {
+  if (python === undefined || !paths.isAbsolute(python)) {
+    return [];
+  }
+  const folder = paths.dirname(python);
+  const folders = platform === 'win32' ? [folder, paths.join(folder, 'Scripts')] : [folder];
+  return folders.map((it) => paths.join(it, name));
 }
 
 /** The first program of this name on the `PATH`. */

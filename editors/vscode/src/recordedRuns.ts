@@ -8,20 +8,13 @@ import { findOnPath, thisMachine } from './locate';
 import { type Python, pythonOf } from './python';
 import type { Recordings } from './recordings';
 import { reveal } from './reveal';
+import { selectedPython } from './selectedPython';
 import { messageOf } from './server';
 import type { Session } from './session';
 
 /** What a recording consists of is written within this time. */
 const AFTER_CHANGE_MS = 1000;
 const TRACES = '**/*.pt.trace.json.gz';
-
-/** The part of the Python extension's interface that is used (`@vscode/python-extension`). */
-interface PythonExtension {
-  environments: {
-    getActiveEnvironmentPath(resource?: vscode.Uri): { id: string; path: string };
-    resolveEnvironment(environment: object): Promise<{ executable: { uri?: vscode.Uri } } | undefined>;
-  };
-}
 
 /** What is recorded, and how it is started. */
 export interface Launch {
@@ -107,7 +100,7 @@ export class RecordedRuns {
   ): Promise<Python | undefined> {
     const python = pythonOf({
       setting: vscode.workspace.getConfiguration('perfline', resource).get('record.python', ''),
-      selected: await this.selectedPython(resource),
+      selected: await selectedPython(resource, this.log),
       programFolder,
       workspaceFolder: folder.uri.fsPath,
       ...thisMachine(),
@@ -121,20 +114,6 @@ export class RecordedRuns {
       );
     }
     return python;
-  }
-
-  /** The interpreter that was chosen in the Python extension. */
-  private async selectedPython(program: vscode.Uri): Promise<string | undefined> {
-    const extension = vscode.extensions.getExtension<Partial<PythonExtension>>('ms-python.python');
-    try {
-      const environments = (await extension?.activate())?.environments;
-      const environment = environments?.getActiveEnvironmentPath(program);
-      const resolved = environment && (await environments?.resolveEnvironment(environment));
-      return resolved?.executable.uri?.fsPath;
-    } catch (error) {
-      this.log.warn(`the Python extension does not say which interpreter is chosen: ${messageOf(error)}`);
-      return undefined;
-    }
   }
 
   /** Whether this Python can record; where it lacks the package, after it was offered to install it. */

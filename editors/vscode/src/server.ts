@@ -31,11 +31,15 @@ import { areDecorations } from './hints';
 import { type HoverPlace, isHovered } from './hoverPlace';
 import { LensRefresh } from './lensRefresh';
 import { type Located, locate, thisMachine } from './locate';
+import { selectedPython } from './selectedPython';
 import { isCompatible, parseVersion, versionText } from './version';
 
 /** After so many deaths within the time below, the server is left alone: it would die again. */
 const DEATHS = 5;
 const DEATHS_WITHIN_MS = 3 * 60 * 1000;
+
+/** Numbers do not wait longer for the Python extension to start. */
+const PYTHON_WITHIN_MS = 1000;
 
 /** What the server is asked about. */
 const PYTHON = ['file', 'vscode-notebook-cell'].map((scheme) => ({ scheme, language: 'python' }));
@@ -203,8 +207,7 @@ export class Server implements vscode.Disposable {
     this.become('starting');
     this.isUp = false;
     try {
-      const located = this.find();
-      const version = await this.versionOf(located);
+      const { located, version } = await this.find();
       this.log.info(`server ${version}: ${located.path} (${located.from})`);
       const client = this.clientOf(located);
       this.client = client;
@@ -224,9 +227,38 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private find(): Located {
+  /** The server to start, and its version. That of a Python environment, which nobody named, may not fit: then the next one. */
+  private async find(): Promise<{ located: Located; version: string }> {
+    const python = await this.python();
+    const located = this.locate(python);
+    if (located.from !== 'environment') {
+      return { located, version: await this.versionOf(located) };
+    }
+    try {
+      return { located, version: await this.versionOf(located) };
+    } catch (error) {
+      this.log.warn(`the server of the Python environment is passed over: ${messageOf(error)}`);
+      const next = this.locate(undefined);
+      return { located: next, version: await this.versionOf(next) };
+    }
+  }
+
+  /** The interpreter that was chosen for the workspace, unless a program is named or those of the workspace may not be run. */
+  private async python(): Promise<string | undefined> {
+    if (!vscode.workspace.isTrusted || serverSetting().trim() !== '') {
+      return undefined;
+    }
+    const chosen = selectedPython(vscode.workspace.workspaceFolders?.[0]?.uri, this.log);
+    const late = new Promise<undefined>((resolve) => {
+      setTimeout(() => resolve(undefined), PYTHON_WITHIN_MS);
+    });
+    return Promise.race([chosen, late]);
+  }
+
+  private locate(python: string | undefined): Located {
     const located = locate({
-      setting: vscode.workspace.getConfiguration('perfline').get('server.path', ''),
+      setting: serverSetting(),
+      python,
       extensionFolder: this.context.extensionPath,
       workspaceFolder: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
       ...thisMachine(),
@@ -234,7 +266,7 @@ export class Server implements vscode.Disposable {
     if (located === undefined) {
       throw new StartFailure(
         vscode.l10n.t(
-          'The Perfline server was not found: this build of the extension comes without one, and there is no `perfline` on the PATH. Install it (`cargo install --path server` in a clone of Perfline) or name it in the setting perfline.server.path.',
+          'The Perfline server was not found: this build of the extension comes without one, and there is no `perfline` in the Python environment of the workspace or on the PATH. Install it (`cargo install --path server` in a clone of Perfline) or name it in the setting perfline.server.path.',
         ),
       );
     }
@@ -449,6 +481,10 @@ const announced: StaticFeature = {
 export function withoutFolders(message: string): string {
   const folders = (vscode.workspace.workspaceFolders ?? []).map((it) => it.uri.fsPath);
   return folders.reduce((text, folder) => text.replaceAll(`${folder}${path.sep}`, ''), message);
+}
+
+function serverSetting(): string {
+  return vscode.workspace.getConfiguration('perfline').get('server.path', '');
 }
 
 function notStarted(why: string): string {

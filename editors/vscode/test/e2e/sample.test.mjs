@@ -23,6 +23,15 @@ test('the walkthrough leads to the sample, which shows its numbers', async () =>
   await page.keyboard.press('Control+b');
   await page.locator('.getting-started-media img, .getting-started-media .image').first().waitFor();
   await window.screenshot('walkthrough');
+  await page.locator('.getting-started-step', { hasText: 'Record Your Own Run' }).first().click();
+  const copy = page.locator('.getting-started-step .monaco-button', { hasText: 'Copy Snippet' }).first();
+  await copy.click();
+  await page.locator('.statusbar-item', { hasText: 'Copied the snippet' }).waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /with_stack=True/);
+  const code = (await window.webview('pre')).locator('pre').first();
+  assert.ok(await code.evaluate((it) => it.scrollWidth <= it.clientWidth), 'the code is as wide as its place at most');
+  await window.screenshot('walkthrough-record');
+  await page.locator('.getting-started-step', { hasText: 'Look at a Sample' }).first().click();
   const opened = window.context.waitForEvent('page');
   await page.locator('.getting-started-step .monaco-button', { hasText: 'Open Sample' }).first().click();
   const sample = bench.adopt(await opened, window.context);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import type { HotLine, HotSum } from '../../src/api';
-import { markdownOf, treeOf } from '../../src/hotTree';
+import { markdownOf, rowsOf, treeOf } from '../../src/hotTree';
 
 function line(file: string, name: string, at: number, value: number, changes: Partial<HotLine> = {}): HotLine {
   return {
@@ -70,6 +70,14 @@ test('files, functions and lines, each by cost', () => {
       ],
     ],
   ]);
+});
+
+test('what is in none of the files stands below them', () => {
+  const rest = { libraries: true, value: 47, text: '47 ms', share: 0.47, shareText: '47 %' };
+  const kinds = (lines: HotLine[], of: typeof rest | null) => rowsOf(treeOf(lines, SUMS), of).map((it) => it.kind);
+  assert.deepEqual(kinds(LINES, rest), ['file', 'file', 'rest']);
+  assert.deepEqual(kinds(LINES, null), ['file', 'file']);
+  assert.deepEqual(kinds([], rest), [], 'with nothing listed there is a sentence in the place of the tree');
 });
 
 test('Markdown', () => {

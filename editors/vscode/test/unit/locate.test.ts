@@ -24,6 +24,22 @@ test('the setting goes before the bundled server, and that before the PATH', () 
   assert.equal(locate(at({})), undefined);
 });
 
+test('the server of the Python environment goes before the bundled one', () => {
+  const files = ['/code/.venv/bin/perfline', '/ext/bin/perfline'];
+  const python = '/code/.venv/bin/python';
+  assert.deepEqual(locate(at({ python }, ...files)), { path: files[0], from: 'environment' });
+  assert.equal(locate(at({ python, setting: '/opt/perfline' }, ...files))?.from, 'setting');
+  assert.equal(locate(at({ python: '/usr/bin/python3' }, ...files))?.from, 'bundled', 'it has none');
+  assert.equal(locate(at({ python: 'bin/python' }, 'bin/perfline', ...files))?.from, 'bundled', 'a relative path');
+  const windows = { platform: 'win32' as const, extensionFolder: 'C:\\ext' };
+  for (const [interpreter, program] of [
+    ['C:\\code\\.venv\\Scripts\\python.exe', 'C:\\code\\.venv\\Scripts\\perfline.exe'],
+    ['C:\\conda\\envs\\train\\python.exe', 'C:\\conda\\envs\\train\\Scripts\\perfline.exe'],
+  ] as const) {
+    assert.equal(locate(at({ ...windows, python: interpreter }, program))?.path, program);
+  }
+});
+
 test('relative entries of the PATH are passed over', () => {
   const env = { PATH: '.:bin:/usr/bin' };
   assert.deepEqual(locate(at({ env }, 'perfline', 'bin/perfline', '/usr/bin/perfline'))?.path, '/usr/bin/perfline');

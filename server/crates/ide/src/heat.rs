@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use ledger::Evidence;
+use metrics::Quantity;
 
+use crate::hints;
 use crate::lenses::Totals;
 use crate::place::{Placed, PlacedSource};
 use crate::scale::ViewScale;
@@ -66,9 +68,11 @@ pub struct Heat {
 pub struct HeatLine {
     /// 1-based line.
     pub line: u32,
-    /// Nanoseconds or bytes, by the metric of the view.
+    /// What it is hot by: the metric of the view, or what its hint says more of.
+    pub quantity: Quantity,
+    /// Nanoseconds or bytes of that.
     pub value: f64,
-    /// `value` as text.
+    /// `value` as text, with the name of the quantity where it is another one than the metric: `9.9 ms gpu idle`.
     pub text: String,
     /// The share (of 1) of the scope.
     pub share: f64,
@@ -82,7 +86,7 @@ pub struct HeatLine {
     pub function: String,
 }
 
-/// The heat of `lines`.
+/// The heat of `lines`, each by the largest number of its hint: a line that leaves the device idle is hot though it launches nothing.
 ///
 /// Of lines that are charged with their own, the whole of a scope is their sum. What lines are charged with in total
 /// overlaps: the whole is then that of the function, else of the line with most.
@@ -100,12 +104,15 @@ pub fn heat(
         Some(function) => source.module.enclosing(it.line) == Some(function),
         None => lines.contains(&it.line),
     };
-    let quantity = scale.primary();
-    let value = |it: &Placed<'_>| scale.value(quantity, &it.books).filter(|&value| 0.0 < value);
+    let primary = scale.primary();
+    let number = |it: &Placed<'_>| {
+        hints::largest(&scale, &view.format, &it.books).filter(|&(_, value)| 0.0 < value)
+    };
+    let value = |it: &Placed<'_>| number(it).map(|(_, value)| value);
     let of_scope = placed.iter().filter(|it| scope == Scope::File || is_in(it)).filter_map(value);
     let overlaps = scale.overlaps();
     let total = match (scope, function) {
-        (Scope::Step, _) => scale.whole(quantity),
+        (Scope::Step, _) => scale.whole(primary),
         (_, Some(function)) if overlaps => {
             let lines = function.first_line..=function.last_line;
             let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
@@ -115,12 +122,16 @@ pub fn heat(
         _ => of_scope.sum(),
     };
     let lines = placed.iter().filter(|it| is_in(it)).filter_map(|placed| {
-        let value = value(placed)?;
+        let (quantity, value) = number(placed)?;
         let share = if 0.0 < total { (value / total).min(1.0) } else { 0.0 };
         (view.threshold <= share).then(|| HeatLine {
             line: placed.line,
+            quantity,
             value,
-            text: quantity.text(value),
+            text: match quantity == primary {
+                true => quantity.text(value),
+                false => format!("{} {}", quantity.text(value), quantity.heading()),
+            },
             share,
             heat: of_share(share),
             evidence: placed.books.evidence,
@@ -139,6 +150,7 @@ pub(crate) fn of_share(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HintFormat;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
     use crate::view::Charge;
 
@@ -159,7 +171,8 @@ mod tests {
             shown(&view, 1..=11, Scope::Step),
             [
                 "2 1 ms 2.4 % 0.40",
-                "4 6.3 ms 15.4 % 0.70",
+                "4 11 ms backward 26.8 % 0.79",
+                "5 4.8 ms gpu wait 11.7 % 0.65",
                 "6 1.5 ms 3.7 % 0.47",
                 "11 11 ms 26.8 % 0.79",
                 "of 41.00 ms"
@@ -167,16 +180,46 @@ mod tests {
         );
         assert_eq!(
             shown(&view, 1..=6, Scope::File),
-            ["2 1 ms 4.8 % 0.51", "4 6.3 ms 30.0 % 0.81", "6 1.5 ms 7.2 % 0.58", "of 20.97 ms"]
+            [
+                "2 1 ms 2.6 % 0.41",
+                "4 11 ms backward 28.1 % 0.80",
+                "5 4.8 ms gpu wait 12.2 % 0.66",
+                "6 1.5 ms 3.8 % 0.47",
+                "of 39.20 ms"
+            ]
         );
         assert_eq!(
             shown(&view, 4..=6, Scope::Range),
-            ["4 6.3 ms 80.6 % 0.97", "6 1.5 ms 19.2 % 0.73", "of 7.82 ms"]
+            [
+                "4 11 ms backward 63.6 % 0.93",
+                "5 4.8 ms gpu wait 27.7 % 0.79",
+                "6 1.5 ms 8.7 % 0.61",
+                "of 17.30 ms"
+            ]
         );
         assert_eq!(
             shown(&view, 11..=11, Scope::Function),
-            ["11 11 ms 90.5 % 0.98", "12 1.15 ms 9.5 % 0.62", "of 12.15 ms"]
+            ["11 11 ms 52.6 % 0.90", "12 9.9 ms gpu idle 47.4 % 0.88", "of 20.90 ms"]
         );
+        // As its hint, which says the metric alone.
+        let format = HintFormat::parse("{cuda}").unwrap();
+        let template = View { format, ..View::default() };
+        assert_eq!(shown(&template, 4..=5, Scope::Step)[0], "4 6.3 ms 15.4 % 0.70");
+        assert_eq!(shown(&template, 4..=5, Scope::Step).len(), 2, "line 5 waits");
+    }
+
+    #[test]
+    fn a_line_with_a_hint_is_hot() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        for metric in ViewMetric::ALL {
+            let view = View { metric: Some(metric), ..View::default() };
+            let heat = heat(&fixture.source(), &view, &(1..=99), Scope::Step);
+            let hot: Vec<u32> = heat.lines.iter().map(|it| it.line).collect();
+            let hints = hints::hints(&fixture.source(), &view, 1..=99);
+            // `↳`: nothing of its own.
+            let own = hints.iter().filter(|it| !it.label.starts_with('↳'));
+            assert_eq!(hot, own.map(|it| it.line).collect::<Vec<_>>(), "{metric:?}");
+        }
     }
 
     #[test]

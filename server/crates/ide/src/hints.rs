@@ -149,6 +149,30 @@ fn auto(line: &HintedLine<'_>, marks: usize) -> Option<String> {
     (!text.is_empty()).then(|| cut(&text, room))
 }
 
+/// The largest number of what the hint of a line is made from, notable or not, and what it is of: what the line is hot by.
+pub(crate) fn largest(
+    scale: &ViewScale<'_>,
+    format: &HintFormat,
+    books: &LineBooks,
+) -> Option<(Quantity, f64)> {
+    let more: &[Quantity] = match (format, scale.metric) {
+        (HintFormat::Template(_), _) => &[],
+        (_, ViewMetric::Cuda) => {
+            &[Quantity::CudaBackward, Quantity::Wait, Quantity::Idle, Quantity::Waiting]
+        }
+        (_, ViewMetric::Cpu) => &[Quantity::CpuBackward, Quantity::Waiting, Quantity::Wait],
+        _ => &[],
+    };
+    let quantities = [scale.primary()].into_iter().chain(more.iter().copied());
+    let mut numbers = quantities.filter_map(|it| Some((it, scale.value(it, books)?)));
+    if scale.overlaps() {
+        // The others are a part of the total, if they are reported at all.
+        let mut of_hint = numbers.clone().filter(|&(it, value)| scale.is_notable(it, value));
+        return of_hint.next().or_else(|| numbers.next());
+    }
+    numbers.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 /// `↳ 5.3 ms gpu`: what is below a line that has nothing to say of its own, so that the way to what costs can be followed. Not of
 /// what is known of a function alone: that is below its lines.
 fn below(line: &HintedLine<'_>) -> Option<String> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Evidence, Ledger, LineBooks, LineKey};
-use metrics::Quantity;
+use ledger::{Evidence, Ledger, LineBooks, LineKey, Metric, Ns};
+use metrics::{Period, Quantity};
 
 use crate::baseline::BaselineDifference;
 use crate::heat;
@@ -46,13 +46,7 @@ pub fn hot_lines(
 ) -> Vec<HotLine> {
     let scale = ViewScale::new(ledger, view);
     let quantity = scale.primary();
-    let own_only = own_only && ledger.files.values().any(|it| it.is_user_code);
-    // Most lines are of libraries.
-    let files = ledger.files.iter().filter(|(_, file)| own_only && file.is_user_code);
-    let own = files.flat_map(|(file, _)| lines_of(ledger, file));
-    let all = ledger.lines.iter().filter(|_| !own_only);
-    let mut lines: Vec<(&LineKey, &LineBooks, f64)> = own
-        .chain(all)
+    let mut lines: Vec<(&LineKey, &LineBooks, f64)> = lines_to_list(ledger, own_only)
         .filter(|(key, _)| wanted(&key.file, key.line))
         .filter_map(|(key, books)| {
             let value = scale.value(quantity, books).filter(|&value| 0.0 < value)?;
@@ -75,6 +69,80 @@ pub fn hot_lines(
         }
     });
     lines.collect()
+}
+
+/// The lines of your code, or with libraries; all of them where no file is yours.
+fn lines_to_list(ledger: &Ledger, own_only: bool) -> impl Iterator<Item = (&LineKey, &LineBooks)> {
+    let own_only = own_only && has_own(ledger);
+    // Most lines are of libraries.
+    let files = ledger.files.iter().filter(move |(_, file)| own_only && file.is_user_code);
+    let own = files.flat_map(|(file, _)| lines_of(ledger, file));
+    own.chain(ledger.lines.iter().filter(move |_| !own_only))
+}
+
+fn has_own(ledger: &Ledger) -> bool {
+    ledger.files.values().any(|it| it.is_user_code)
+}
+
+/// What the metric of a view has on no line that [`hot_lines`] may list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HotRest {
+    /// Whether lines of libraries are a part of it; else it is on no line at all.
+    pub holds_libraries: bool,
+    /// Nanoseconds or bytes, by the metric of the view.
+    pub value: f64,
+    /// `value` as text.
+    pub text: String,
+    /// The share (of 1) of the step, the recording, or the bytes.
+    pub share: f64,
+}
+
+/// What the lines of [`hot_lines`] leave of the metric, whatever their number: with `own_only` that of libraries, and what has no
+/// line. `None` where it is nothing, and where the whole of the metric is not known: of one step, of a part of the recording, of
+/// backward time and of bytes at the peak. Totals of lines hold each other and leave nothing.
+#[must_use]
+pub fn hot_rest(ledger: &Ledger, view: &View, own_only: bool) -> Option<HotRest> {
+    let scale = ViewScale::new(ledger, view);
+    let quantity = scale.primary();
+    if scale.overlaps() || view.part.is_some() {
+        return None;
+    }
+    let lines = lines_to_list(ledger, own_only).filter_map(|(_, it)| scale.value(quantity, it));
+    let value = all_of(&scale, quantity)? - lines.sum::<f64>();
+    // Sums of means are rounded.
+    (1.0 <= value).then(|| HotRest {
+        holds_libraries: own_only && has_own(ledger),
+        value,
+        text: quantity.text(value),
+        share: scale.share(quantity, value),
+    })
+}
+
+/// What the recording has of a quantity that is charged once, in the period that is shown.
+fn all_of(scale: &ViewScale<'_>, quantity: Quantity) -> Option<f64> {
+    if matches!(scale.period(), Period::Step(_)) {
+        return None;
+    }
+    let ledger = scale.ledger();
+    // Idle threads wait all the time, and nobody for them.
+    let waiting = || match scale.period() {
+        Period::Run => {
+            let idle: Ns = ledger.idle_threads.values().map(|it| it.time).sum();
+            (ledger.totals.waiting - idle).as_f64()
+        }
+        _ => scale.total(Metric::Waiting),
+    };
+    // What the ledger does not keep by step is a mean of the whole.
+    let of_run = |metric| scale.mean(ledger.totals.get(metric) as f64);
+    match quantity {
+        Quantity::CpuBusy => Some(scale.total(Metric::Cpu) - waiting()),
+        Quantity::CudaOwn => Some(scale.total(Metric::Cuda)),
+        Quantity::AllWaits => Some(scale.total(Metric::Sync) + waiting()),
+        Quantity::Idle => Some(scale.total(Metric::GpuIdle)),
+        Quantity::Comm => Some(of_run(Metric::Comm)),
+        Quantity::Alloc => Some(of_run(Metric::Alloc)),
+        _ => None,
+    }
 }
 
 /// What [`hot_lines`] sorts the lines of a recording by.
@@ -227,6 +295,44 @@ mod tests {
         );
         let lines = hot_lines(&ledger, &total, 9, true, |_, _| true);
         assert_eq!(hot_sums(&ledger, &total, &lines)[0].text, "4 ms", "it calls itself");
+    }
+
+    #[test]
+    fn what_is_left_is_of_libraries_or_of_no_line() {
+        let mut ledger = ledger("step 1 10ms\nstep 2 10ms\n1 cuda=1ms cpu=2ms waiting=1ms\n");
+        let library = ledger.lines.values().next().unwrap().clone();
+        ledger.files.insert("torch/relu.py".to_owned(), ledger::SourceFile::default());
+        ledger.lines.insert(LineKey { file: "torch/relu.py".to_owned(), line: 9 }, library);
+        // Twice what is on the two lines.
+        ledger.totals.cuda = Ns(8_000_000);
+        ledger.totals.cpu = Ns(16_000_000);
+        ledger.totals.waiting = Ns(4_000_000);
+        ledger.in_steps = ledger.totals;
+        let idle = ledger::IdleThread { time: Ns(9_000_000), threads: 1 };
+        let thread = ledger::ThreadKey { rank: 0, thread: "pin".to_owned() };
+        ledger.idle_threads.insert(thread, idle);
+        ledger.totals.waiting += idle.time;
+        let rest = |view: &View, own_only| {
+            let rest = hot_rest(&ledger, view, own_only);
+            rest.map(|it| format!("{} {:.2} {}", it.text, it.share, it.holds_libraries))
+        };
+        let of = |metric| View { metric: Some(metric), ..View::default() };
+        assert_eq!(rest(&View::default(), true), Some("3 ms 0.30 true".to_owned()));
+        assert_eq!(rest(&View::default(), false), Some("2 ms 0.20 false".to_owned()));
+        assert_eq!(rest(&of(ViewMetric::Cpu), true), Some("5 ms 0.50 true".to_owned()));
+        assert_eq!(rest(&of(ViewMetric::Wait), true), Some("1 ms 0.10 true".to_owned()));
+        assert_eq!(rest(&of(ViewMetric::Wait), false), None, "all of it is on lines");
+        let run = View { period: Period::Run, ..of(ViewMetric::Cpu) };
+        assert_eq!(
+            rest(&run, false).unwrap().split(" 0").next(),
+            Some("8 ms"),
+            "without idle threads"
+        );
+        let total = View { charge: Charge::Total, ..View::default() };
+        let step = View { period: Period::Step(1), ..View::default() };
+        for view in [total, step, of(ViewMetric::Backward), of(ViewMetric::Memory)] {
+            assert_eq!(rest(&view, true), None, "{view:?}");
+        }
     }
 
     #[test]

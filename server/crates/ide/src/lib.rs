@@ -51,7 +51,7 @@ pub use explain::{explanation, rule_list};
 pub use format::{HintFormat, placeholders};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};
-pub use hot::{CurrentLine, HotLine, HotSum, hot_lines, hot_quantity, hot_sums};
+pub use hot::{CurrentLine, HotLine, HotRest, HotSum, hot_lines, hot_quantity, hot_rest, hot_sums};
 pub use hover::{Hover, HoverText, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};

@@ -516,6 +516,7 @@ async fn hot_lines() {
         })
     };
     assert_eq!(hot["sums"], json!([sum(Value::Null), sum(json!("step"))]));
+    assert_eq!(hot["rest"], Value::Null, "all of it is on lines");
     let wait = client.command("perfline.hotLines", json!([{"metric": "wait"}])).await.unwrap();
     assert_eq!(
         (wait["lines"].as_array().unwrap().len(), &wait["lines"][0]["line"]),
@@ -534,6 +535,32 @@ async fn hot_lines() {
     assert_eq!(elsewhere["lines"], json!([]));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_lines_say_what_no_line_of_yours_has() {
+    let fake = Fake::new();
+    let mut run = support::run_of("train.py", &fake.path("train.py"));
+    // In two steps of two ranks.
+    run.merged.totals.cuda += ledger::Ns(10_000_000);
+    run.merged.in_steps = run.merged.totals;
+    fake.on_load(move |_, _, _| Ok(run.clone()));
+    let mut client = ready(&fake).await;
+    let hot = client.command("perfline.hotLines", json!([{"limit": 1}])).await.unwrap();
+    let rest = json!({
+        "libraries": true, "value": 2_500_000, "text": "2.5 ms", "share": 0.25, "shareText": "25 %",
+    });
+    assert_eq!(hot["rest"], rest);
+    let all = client.command("perfline.hotLines", json!([{"ownOnly": false}])).await.unwrap();
+    assert_eq!(all["rest"]["libraries"], false, "no library has a line here");
+    for arguments in [
+        json!([{"uri": fake.uri("train.py")}]),
+        json!([{"metric": "wait"}]),
+        json!([{"sort": "difference"}]),
+    ] {
+        let hot = client.command("perfline.hotLines", arguments.clone()).await.unwrap();
+        assert_eq!(hot["rest"], Value::Null, "{arguments}");
+    }
+}
+
 /// A number as whole hundredths; -1 for what is none.
 fn hundredths(number: &Value) -> i64 {
     number.as_f64().map_or(-1, |number| (number * 100.0).round() as i64)
@@ -549,8 +576,8 @@ async fn heat() {
     assert_eq!((&heat["scope"], &heat["total"]), (&json!("step"), &json!(10_000_000)));
     let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 16}});
     let expected = json!({
-        "line": 3, "range": range, "value": 3_000_000, "text": "3 ms", "share": 0.3, "shareText": "30 %",
-        "evidence": "exact", "mark": "", "stale": false, "function": "step", "heat": heat["lines"][0]["heat"],
+        "line": 3, "range": range, "quantity": "cuda_own", "value": 3_000_000, "text": "3 ms", "share": 0.3,
+        "shareText": "30 %", "evidence": "exact", "mark": "", "stale": false, "function": "step", "heat": heat["lines"][0]["heat"],
     });
     assert_eq!(heat["lines"][0], expected);
     let mut shown = async |arguments: Value| -> Vec<[i64; 3]> {
@@ -562,12 +589,15 @@ async fn heat() {
             })
             .collect()
     };
-    assert_eq!(shown(json!({"uri": uri})).await, [[3, 30, 81], [6, 15, 69]]);
-    assert_eq!(shown(json!({"uri": uri, "scope": "file"})).await, [[3, 67, 93], [6, 33, 82]]);
+    assert_eq!(shown(json!({"uri": uri})).await, [[3, 30, 81], [4, 20, 74], [6, 15, 69]]);
+    assert_eq!(
+        shown(json!({"uri": uri, "scope": "file"})).await,
+        [[3, 46, 88], [4, 31, 81], [6, 23, 76]]
+    );
     let range = json!({"uri": uri, "firstLine": 4, "lastLine": 6, "scope": "range"});
-    assert_eq!(shown(range).await, [[6, 100, 100]]);
+    assert_eq!(shown(range).await, [[4, 57, 91], [6, 43, 86]]);
     let function = json!({"uri": uri, "firstLine": 4, "scope": "function"});
-    assert_eq!(shown(function).await, [[3, 67, 93], [6, 33, 82]]);
+    assert_eq!(shown(function).await, [[3, 46, 88], [4, 31, 81], [6, 23, 76]]);
     assert_eq!(shown(json!({"uri": "file:///elsewhere.py"})).await, [[0; 3]; 0]);
 }
 

@@ -537,6 +537,7 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
     add(2, 3 * MS, 0, None);
     add(3, 0, 2 * MS, Some(2));
     add(5, backward_ms * MS, 0, None);
+    ledger.in_steps = ledger.totals;
     ledger
 }
 

@@ -34,6 +34,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
                     json!({
                         "line": it.line,
                         "range": places.range(source, it.line),
+                        "quantity": it.quantity.id(),
                         "value": whole(it.value),
                         "text": it.text,
                         "share": it.share,

@@ -36,7 +36,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let Some(loaded) = &snapshot.loaded else {
-            return json!({"view": view(snapshot), "lines": [], "sums": []});
+            return json!({"view": view(snapshot), "lines": [], "sums": [], "rest": null});
         };
         let places = CurrentFiles::new(snapshot, loaded, &documents, uri.as_ref());
         let wanted = uri.as_ref().map(|uri| {
@@ -85,6 +85,18 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             })
         });
         let sums: Vec<Value> = sums.collect();
+        // Some files or functions leave all others, which nobody asked about.
+        let is_all = uri.is_none() && shown_code.is_none() && !by_difference;
+        let rest = is_all.then(|| ide::hot_rest(ledger, &shown, own_only)).flatten();
+        let rest = rest.filter(|it| !notable || shown.threshold <= it.share).map(|it| {
+            json!({
+                "libraries": it.holds_libraries,
+                "value": whole(it.value),
+                "text": it.text,
+                "share": it.share,
+                "shareText": percent(it.share),
+            })
+        });
         if token.is_cancelled() {
             return Value::Null;
         }
@@ -110,7 +122,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             });
             extend(line, cost);
         }
-        json!({"view": view(snapshot), "lines": lines, "sums": sums})
+        json!({"view": view(snapshot), "lines": lines, "sums": sums, "rest": rest})
     });
     work.await
 }
