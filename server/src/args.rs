@@ -90,7 +90,7 @@ impl Command {
         let of_recording = |it: &RecordingArgs, others: Vec<PathBuf>| {
             let mut inputs = it.inputs.clone();
             // Sources are no recordings.
-            if inputs.iter().all(|it| is_source(it)) {
+            if inputs.iter().all(|it| loader::is_source(it)) {
                 inputs.push(PathBuf::from("."));
             }
             inputs.extend(others);
@@ -313,13 +313,14 @@ pub(crate) struct AnnotateArgs {
 impl AnnotateArgs {
     /// What to load: the inputs that are no sources.
     pub(crate) fn recording(&self) -> RecordingArgs {
-        let inputs = self.recording.inputs.iter().filter(|it| !is_source(it)).cloned().collect();
+        let inputs =
+            self.recording.inputs.iter().filter(|it| !loader::is_source(it)).cloned().collect();
         RecordingArgs { inputs, ..self.recording.clone() }
     }
 
     /// What is shown.
     pub(crate) fn options(&self) -> report::annotate::AnnotateOptions {
-        let files = self.recording.inputs.iter().filter(|it| is_source(it));
+        let files = self.recording.inputs.iter().filter(|it| loader::is_source(it));
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
         let view = &self.recording.settings.view;
         report::annotate::AnnotateOptions {
@@ -338,11 +339,6 @@ impl AnnotateArgs {
             root: self.recording.root.display().to_string(),
         }
     }
-}
-
-/// Whether an input names a source to show, by its ending.
-fn is_source(path: &Path) -> bool {
-    path.extension().is_some_and(|it| ["py", "ipynb", "md", "qmd"].iter().any(|other| it == *other))
 }
 
 /// What numbers stand for.

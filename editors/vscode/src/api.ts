@@ -269,6 +269,8 @@ export interface Kernel {
 export interface Details {
   view: View;
   place: Place;
+  /** Those of the line. */
+  findings: Pick<Finding, 'severity' | 'message' | 'remedy'>[];
   numbers: DetailNumber[];
   kernels: Kernel[];
   operators: { name: string; text: string; texts: { calls: string; cpu: string; cuda: string } }[];

@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { Details, Findings, Place } from './api';
+import type { Details } from './api';
 import { detailsHtml, emptyHtml } from './detailsHtml';
 import { reveal } from './reveal';
 import type { Session } from './session';
@@ -112,11 +112,7 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
       return;
     }
     this.shown = await this.fetch();
-    const { shown } = this;
-    const all = shown && (await this.session.server.ask<Findings>('perfline.findings'));
-    const isOfLine = ({ uri, line }: Place) => uri === shown?.place.uri && line === shown?.place.line;
-    const findings = all?.findings.filter(isOfLine) ?? [];
-    const html = shown === undefined ? emptyHtml(this.whyEmpty()) : detailsHtml(shown, findings);
+    const html = this.shown === undefined ? emptyHtml(this.whyEmpty()) : detailsHtml(this.shown);
     void view.webview.postMessage({ html });
   }
 

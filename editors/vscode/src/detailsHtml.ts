@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { Details, Finding, Kernel, Place } from './api';
+import type { Details, Kernel, Place } from './api';
 import { evidenceMeaning, metricName, stepName } from './wording';
 
 /** Of the bars for the steps, in pixels. */
@@ -12,9 +12,8 @@ export function emptyHtml(text: string): string {
   return `<p class="empty">${escape(text)}</p>`;
 }
 
-/** The findings are those of the line. */
-export function detailsHtml(details: Details, findings: Finding[]): string {
-  const { callers, waits } = details;
+export function detailsHtml(details: Details): string {
+  const { callers, findings, waits } = details;
   return [
     header(details),
     ...findings.map(finding),
@@ -52,7 +51,7 @@ ${code === '' ? '' : `<pre>${escape(code)}</pre>`}
 }
 
 /** Its message begins with the name of its rule. */
-function finding({ severity, message, remedy }: Finding): string {
+function finding({ severity, message, remedy }: Details['findings'][number]): string {
   return `<div class="finding ${severity}">${escape(message)}<p>${escape(remedy)}</p></div>`;
 }
 

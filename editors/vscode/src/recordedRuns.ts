@@ -3,7 +3,8 @@
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
 
-import type { FoundRecordings, HotLine, HotLines } from './api';
+import type { FoundRecordings } from './api';
+import { hottestLine } from './hottestLine';
 import { findOnPath, thisMachine } from './locate';
 import { type Python, pythonOf } from './python';
 import type { Recordings } from './recordings';
@@ -193,7 +194,7 @@ export class RecordedRuns {
     if (!newest.loaded) {
       await this.recordings.loadNewest();
     }
-    const hottest = isFirst ? await this.hottest() : undefined;
+    const hottest = isFirst ? await hottestLine(this.session.server) : undefined;
     if (hottest === undefined) {
       return;
     }
@@ -215,11 +216,6 @@ export class RecordedRuns {
         void reveal(hottest);
       }
     });
-  }
-
-  private async hottest(): Promise<HotLine | undefined> {
-    const hot = await this.session.server.ask<HotLines>('perfline.hotLines', { limit: 20, ownOnly: true });
-    return hot?.lines.find((it) => it.value > 0 && it.uri != null && it.line != null);
   }
 }
 

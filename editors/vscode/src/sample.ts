@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { HotLines } from './api';
+import { hottestLine } from './hottestLine';
 import { reveal } from './reveal';
 import type { Session } from './session';
 
@@ -48,8 +48,7 @@ async function loaded(session: Session): Promise<void> {
 
 /** Goes to the hottest line, unless the reader went somewhere before. */
 async function showHottest(session: Session, editor: vscode.TextEditor): Promise<void> {
-  const hot = await session.server.ask<HotLines>('perfline.hotLines', { limit: 1 });
-  const [hottest] = hot?.lines ?? [];
+  const hottest = await hottestLine(session.server);
   if (hottest !== undefined && editor.selection.active.isEqual(new vscode.Position(0, 0))) {
     await reveal(hottest);
   }

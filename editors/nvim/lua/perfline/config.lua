@@ -50,6 +50,9 @@ local defaults = {
   border = 'rounded',
 }
 
+-- Options that are groups of some.
+local groups = { 'heat', 'record', 'picker_keys' }
+
 -- Allowed values, where a type says too little.
 local allowed = {
   style = { 'line', 'number', 'sign', 'text' },
@@ -75,7 +78,7 @@ local function checked(given, known, prefix, problems)
       problems[#problems + 1] = ('%s is no option'):format(path)
     elseif type(value) ~= type(default) and not either then
       problems[#problems + 1] = ('%s: a %s is needed, not %s'):format(path, type(default), vim.inspect(value))
-    elseif name == 'heat' or name == 'record' or name == 'picker_keys' then
+    elseif vim.tbl_contains(groups, name) then
       good[name] = checked(value, default, path .. '.', problems)
     else
       local choices = allowed[name]
@@ -96,7 +99,7 @@ function M.set(given)
   local problems = {}
   local good = checked(given, defaults, '', problems)
   M.options = vim.tbl_extend('force', vim.deepcopy(defaults), good)
-  for _, name in ipairs({ 'heat', 'record', 'picker_keys' }) do
+  for _, name in ipairs(groups) do
     M.options[name] = vim.tbl_extend('force', vim.deepcopy(defaults[name]), good[name] or {})
   end
   if #problems > 0 then vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN) end

@@ -112,17 +112,21 @@ fn begin(ledger: &Ledger, name: &str) -> Option<LineKey> {
         // Of classes of one name in several files it is not known which one it is.
         return lines.all(|(key, _)| key.file == first.file).then(|| first.clone());
     }
-    let (place, _) = name.rsplit_once("): ")?;
-    let (recorded, line) = place.rsplit_once('(')?;
+    let (recorded, line, _) = frame(name)?;
     let (file, _) = ledger.files.iter().find(|(_, it)| it.recorded == recorded)?;
     Some(LineKey { file: file.clone(), line: line.parse().ok()? })
 }
 
+/// Path, line and function of a call of a Python function, as recorded.
+fn frame(name: &str) -> Option<(&str, &str, &str)> {
+    let (place, function) = name.rsplit_once("): ")?;
+    let (path, line) = place.rsplit_once('(')?;
+    Some((path, line, function))
+}
+
 /// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
 pub(crate) fn callee_name(name: &str) -> String {
-    if let Some((place, function)) = name.rsplit_once("): ")
-        && let Some((path, line)) = place.rsplit_once('(')
-    {
+    if let Some((path, line, function)) = frame(name) {
         return format!("{function} ({}:{line})", base_name(path));
     }
     let built_in =

@@ -7,6 +7,7 @@ use metrics::{Period, Quantity};
 
 use crate::baseline::BaselineDifference;
 use crate::heat;
+use crate::lenses::with_line;
 use crate::place::{Placed, PlacedSource, lines_of};
 use crate::scale::ViewScale;
 use crate::view::View;
@@ -211,15 +212,14 @@ pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> 
     sums
 }
 
-/// What the lines of a function cost together, in total. A function that calls itself has several of them on the stack at
-/// once: then that of the line with most, which is less than the whole.
+/// What the lines of a function cost together, in total.
 fn inclusive(ledger: &Ledger, scale: &ViewScale<'_>, file: &str, function: &str) -> f64 {
     let lines: BTreeMap<&LineKey, &LineBooks> =
         lines_of(ledger, file).filter(|(_, books)| books.function == function).collect();
     let calls_itself =
         lines.values().flat_map(|it| it.callers.keys()).any(|it| lines.contains_key(it));
     let values = lines.values().filter_map(|it| scale.value(scale.primary(), it));
-    if calls_itself { values.fold(0.0, f64::max) } else { values.sum() }
+    values.fold(0.0, |sum, value| with_line(sum, value, calls_itself))
 }
 
 /// A recorded line that is still there.

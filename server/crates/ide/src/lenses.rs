@@ -88,6 +88,12 @@ fn passes(scale: &ViewScale<'_>, books: &LoopBooks) -> Option<String> {
     })
 }
 
+/// What lines of a function cost in total, with one more of them: of a function that calls itself, whose lines are on the stack
+/// together, what the line with most does.
+pub(crate) fn with_line(sum: f64, line: f64, is_recursive: bool) -> f64 {
+    if is_recursive { sum.max(line) } else { sum + line }
+}
+
 /// What the lines of a function, or of a part of it, cost together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
@@ -143,15 +149,10 @@ impl Totals {
             let value = |quantity| scale.value(quantity, &placed.books).unwrap_or(0.0);
             let (cpu, cuda) = (value(Quantity::CpuTotal), value(Quantity::CudaTotal));
             let elapsed = value(Quantity::Elapsed);
-            if totals.is_recursive {
-                totals.cpu = totals.cpu.max(cpu);
-                totals.elapsed = totals.elapsed.max(elapsed);
-                totals.cuda = totals.cuda.max(cuda);
-            } else {
-                totals.cpu += cpu;
-                totals.elapsed += elapsed;
-                totals.cuda += cuda;
-            }
+            let add = |sum: &mut f64, value| *sum = with_line(*sum, value, totals.is_recursive);
+            add(&mut totals.cpu, cpu);
+            add(&mut totals.elapsed, elapsed);
+            add(&mut totals.cuda, cuda);
             totals.wait += value(Quantity::Wait);
             totals.kernels += value(Quantity::Kernels);
             if scale.metric == ViewMetric::Memory {

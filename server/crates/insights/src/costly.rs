@@ -63,7 +63,7 @@ impl<'a> Costly<'a> {
             place: self.place.clone(),
             function: self.function.to_owned(),
             evidence: self.evidence,
-            severity: Severity::of_time(time, || severity(share)),
+            severity: severity(share).of_time(time),
             cost: self.cost,
             cost_per_step: (0 < scale.n_steps()).then_some(in_steps),
             count: self.count,

@@ -34,9 +34,9 @@ impl Severity {
         if is_small { self.min(Self::Information) } else { self }
     }
 
-    /// `severity`, but no warning where the time in nanoseconds is less than [`Self::MIN_WARNING_TIME`].
-    pub(crate) fn of_time(time: f64, severity: impl FnOnce() -> Self) -> Self {
-        severity().capped(time < Self::MIN_WARNING_TIME.as_f64())
+    /// The severity of what takes `time` nanoseconds: no warning where that is less than [`Self::MIN_WARNING_TIME`].
+    pub(crate) fn of_time(self, time: f64) -> Self {
+        self.capped(time < Self::MIN_WARNING_TIME.as_f64())
     }
 
     /// Stable name, as in settings.

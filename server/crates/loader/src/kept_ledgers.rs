@@ -215,18 +215,12 @@ impl LedgerStore<'_> {
         if !key.is_settled || !is_long || !are_texts_kept || !self.options.known_texts.is_empty() {
             return;
         }
-        // What such a text was made from is not in an entry.
-        if sources.iter().any(|it| it.origin == TextOrigin::ArrangedFile) {
-            return;
-        }
-        let mut kept = kept_files(files, sources);
+        let Some(mut kept) = kept_files(files, sources) else { return };
         if *has_kept_more {
             // The next load finds the copies.
             let sources = self.search.find(files, recorded_texts, recording, at);
-            let next = kept_files(files, &sources);
-            if !is_same(&kept, &next) {
-                return;
-            }
+            let next = kept_files(files, &sources).filter(|it| is_same(&kept, it));
+            let Some(next) = next else { return };
             kept = next;
         }
         let Ok(sample) = file.sample() else { return };
@@ -324,7 +318,7 @@ impl LedgerStore<'_> {
         let disk = self.disk(&files);
         let at = RecordedAt::of_kept(head.at);
         let sources = self.search.find(&files, &recorded_texts, recording, at);
-        let now = kept_files(&files, &sources);
+        let now = kept_files(&files, &sources)?;
         if !is_same(&head.files, &now) {
             return None;
         }
@@ -345,8 +339,8 @@ fn to_recorded_file(file: &KeptFile) -> RecordedFile {
     RecordedFile { path: recorded.clone(), functions: functions.clone(), is_captured: *is_captured }
 }
 
-/// What was found for each of `files`.
-fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile> {
+/// What was found for each of `files`; `None` where one has a text that was made of what was recorded, which is not in an entry.
+fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Option<Vec<KeptFile>> {
     let kept = |file: &RecordedFile| {
         let found = sources.get(&file.path).cloned().unwrap_or_default();
         let hash = found.text.as_ref().map(|it| StableHash::of(it.as_bytes()));
@@ -359,10 +353,9 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
             }
             (Some(hash), TextOrigin::File) => KeptText::File(hash),
             (Some(hash), TextOrigin::NewerFile) => KeptText::NewerFile(hash),
-            // Nothing is kept that was made with it.
-            (Some(_), TextOrigin::ArrangedFile) => KeptText::Unknown,
+            (Some(_), TextOrigin::ArrangedFile) => return None,
         };
-        KeptFile {
+        Some(KeptFile {
             recorded: file.path.clone(),
             functions: file.functions.clone(),
             is_captured: file.is_captured,
@@ -371,7 +364,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
             is_user_code: found.is_user_code,
             fit: found.fit,
             text,
-        }
+        })
     };
     files.iter().map(kept).collect()
 }

@@ -82,7 +82,7 @@ pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, T
 pub use recording_text::RecordingText;
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
-pub use source_folders::{SourceFolders, source_folders};
+pub use source_folders::{SourceFolders, is_source, source_folders};
 pub use stack_books::{EventChoice, ModulePattern, StackBooks, StepNumbers};
 pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern, looks_like_library};

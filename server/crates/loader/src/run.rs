@@ -226,8 +226,8 @@ impl Run {
     }
 
     /// What is doubtful about the sources: one line for the files on disk that may not be the text that ran, one for those that
-    /// are not, one for those in which nothing is found again, and one for those that were not found. Time in the latter is shown on functions where the recording names no
-    /// line. Where the text that ran is known, nothing is doubtful.
+    /// are not, one for those in which nothing is found again, and one for those that were not found. Time in the latter two is
+    /// shown on functions where the recording names no line. Where the text that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
         let doubtful = |origin: TextOrigin, what: [&str; 2], why: &str| {

@@ -76,9 +76,14 @@ impl SourceFolders {
     fn place(&self, path: &Path) -> Option<PathBuf> {
         let place = path.canonicalize().ok()?;
         let is_below = self.folders.iter().any(|folder| place.starts_with(folder));
-        let is_source = has_source_ending(&place) || pysource::may_have_text_cells(&place);
-        (is_below && is_source).then_some(place)
+        (is_below && is_source(&place)).then_some(place)
     }
+}
+
+/// Whether a file is named as sources are: Python, notebook files, and texts that may have cells.
+#[must_use]
+pub fn is_source(path: &Path) -> bool {
+    has_source_ending(path) || pysource::may_have_text_cells(path)
 }
 
 /// Whether a file is named as Python sources and notebook files are.

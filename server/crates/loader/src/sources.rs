@@ -1,11 +1,12 @@
 //! Finds the files that a recording names: your code under the root, libraries under the library roots.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
-use pysource::{Function, FunctionKind, LineIndex, Module, may_have_text_cells};
+use pysource::{Function, FunctionKind, LineIndex, Module, NotebookCell, may_have_text_cells};
 use recorded::{
     CallsByFile, RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
@@ -225,16 +226,14 @@ impl Finder {
         let calls = calls(&unknown.iter().map(|it| it.path.as_str()).collect());
         for file in unknown {
             let Some(source) = sources.get(&file.path).cloned() else { continue };
-            let python = source.path.as_ref().and_then(|it| self.python_file(it));
-            let calls = calls.get(&file.path).map(Vec::as_slice).unwrap_or_default();
-            let arranged =
-                python.as_ref().and_then(|it| pysource::arranged(&it.text, &file.functions, calls));
-            let Some(text) = arranged.filter(|it| {
-                python
-                    .is_some_and(|python| source.text.is_none() || !is_same_text(it, &python.text))
-            }) else {
+            let Some(now) = source.path.as_ref().and_then(|it| self.python_file(it)) else {
                 continue;
             };
+            let calls = calls.get(&file.path).map(Vec::as_slice).unwrap_or_default();
+            let arranged = pysource::arranged(&now.text, &file.functions, calls);
+            // What already fits is not made again.
+            let is_other = |it: &String| source.text.is_none() || !is_same_text(it, &now.text);
+            let Some(text) = arranged.filter(is_other) else { continue };
             let module = Arc::new(Module::parse(&text));
             let arranged =
                 TextOfFile { text: text.into(), origin: TextOrigin::ArrangedFile, module };
@@ -259,43 +258,47 @@ impl Finder {
 
     fn cells(&self) -> &BTreeMap<u32, CellFile> {
         self.cells.get_or_init(|| {
-            let mut cells = BTreeMap::new();
-            walk::files(&self.root, is_notebook, |path| {
-                let Ok(notebook) = path.strip_prefix(&self.root) else { return };
-                self.see(path);
-                let text = self.folders.read_file(path).unwrap_or_default();
-                for cell in pysource::notebook_cells(&text) {
-                    for text in pysource::texts_of_cell(&cell.text) {
-                        // Of several cells with one text, which have one file, the first one of the first notebook.
-                        cells.entry(pysource::cell_hash(&text)).or_insert_with(|| CellFile {
-                            relative: pysource::cell_path(notebook, cell.index),
-                            text: text.into(),
-                        });
-                    }
-                }
-            });
-            cells
+            self.cells_in(is_notebook, |_, text| {
+                let cells = pysource::notebook_cells(text).into_iter();
+                let texts = |it: NotebookCell| {
+                    (it.index, pysource::texts_of_cell(&it.text).map(Cow::into_owned).collect())
+                };
+                cells.map(texts).collect()
+            })
         })
     }
 
     fn text_cells(&self) -> &BTreeMap<u32, CellFile> {
         self.text_cells.get_or_init(|| {
-            let mut cells = BTreeMap::new();
-            walk::files(&self.root, may_have_text_cells, |path| {
-                let Ok(file) = path.strip_prefix(&self.root) else { return };
-                self.see(path);
-                let text = self.folders.read_file(path).unwrap_or_default();
-                for cell in pysource::text_cells(file, &text) {
-                    for ran in cell.texts() {
-                        cells.entry(pysource::cell_hash(&ran.text)).or_insert_with(|| CellFile {
-                            relative: pysource::cell_path(file, cell.index),
-                            text: ran.text.into(),
-                        });
-                    }
-                }
-            });
-            cells
+            self.cells_in(may_have_text_cells, |file, text| {
+                let cells = pysource::text_cells(file, text).into_iter();
+                cells.map(|it| (it.index, it.texts().map(|it| it.text.into()).collect())).collect()
+            })
         })
+    }
+
+    /// The cells of the files below the root that `is_wanted` knows by their names, of which `cells` gives each cell's place among
+    /// all with the texts that may have run. Of several cells with one text, which have one file, the first one of the first file.
+    fn cells_in(
+        &self,
+        is_wanted: impl Fn(&Path) -> bool,
+        cells: impl Fn(&Path, &str) -> Vec<(usize, Vec<String>)>,
+    ) -> BTreeMap<u32, CellFile> {
+        let mut found = BTreeMap::new();
+        walk::files(&self.root, is_wanted, |path| {
+            let Ok(file) = path.strip_prefix(&self.root) else { return };
+            self.see(path);
+            let text = self.folders.read_file(path).unwrap_or_default();
+            for (index, texts) in cells(file, &text) {
+                for text in texts {
+                    found.entry(pysource::cell_hash(&text)).or_insert_with(|| CellFile {
+                        relative: pysource::cell_path(file, index),
+                        text: text.into(),
+                    });
+                }
+            }
+        });
+        found
     }
 
     /// The file of yours that `file` is, if there is one whose functions it has. Where the text that ran is known, the

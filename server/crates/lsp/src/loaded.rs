@@ -535,12 +535,14 @@ impl LoadedRecording {
             return Some(known);
         }
         let ran = self.text_that_ran(key, None);
-        let of_text = pysource::split_text_cell_path(path).and_then(|(file, index)| {
-            let name = file.to_string_lossy().into_owned();
-            Some((name, self.closed_text(file, index, ran.as_ref())?))
-        });
-        let (name, text, map) = match of_text {
-            Some((file, (text, map))) => (Some(file), text, map),
+        let (name, text, map) = match pysource::split_text_cell_path(path) {
+            Some((file, index)) => {
+                let text = self.sources.read(file)?;
+                let lines =
+                    |ran: TextThatRan| pysource::lines_of_text_cell(file, &text, index, &ran.text);
+                let map = ran.and_then(lines);
+                (Some(file.to_string_lossy().into_owned()), text.into(), map)
+            }
             None => {
                 let text: Arc<str> = self.sources.read(path)?.into();
                 let map = ran.map(|ran| ran.lines_in(&text));
@@ -554,20 +556,6 @@ impl LoadedRecording {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(key.to_owned(), Arc::clone(&closed));
         Some(closed)
-    }
-
-    /// A text with cells, and where the lines of one of them are in it.
-    fn closed_text(
-        &self,
-        file: &Path,
-        index: usize,
-        ran: Option<&TextThatRan>,
-    ) -> Option<(Arc<str>, Option<LineMap>)> {
-        let text = self.sources.read(file)?;
-        let n_lines = LineIndex::new(&text).n_lines();
-        let cell = pysource::text_cells(file, &text).into_iter().find(|it| it.index == index)?;
-        let map = ran.map(|ran| cell.lines_of(&ran.text, n_lines));
-        Some((text.into(), map))
     }
 
     /// Where the file of a key is on disk.

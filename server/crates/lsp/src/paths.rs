@@ -17,17 +17,14 @@ pub(crate) fn is_cell(uri: &Url) -> bool {
 /// The URI of a file; that of a cell (`pysource::cell_path`) is its notebook's, with `#cell=3` for the cell of that index, or
 /// that of its text.
 pub(crate) fn to_uri(path: &Path) -> Option<Url> {
-    if let Some((text, _)) = pysource::split_text_cell_path(path) {
-        return Url::from_file_path(text).ok();
+    let Some((file, index)) = path.to_str().and_then(pysource::split_cell_path) else {
+        return Url::from_file_path(path).ok();
+    };
+    let mut uri = Url::from_file_path(file).ok()?;
+    if !pysource::may_have_text_cells(Path::new(file)) {
+        uri.set_fragment(Some(&format!("cell={index}")));
     }
-    match path.to_str().and_then(pysource::split_cell_path) {
-        Some((notebook, index)) => {
-            let mut uri = Url::from_file_path(notebook).ok()?;
-            uri.set_fragment(Some(&format!("cell={index}")));
-            Some(uri)
-        }
-        None => Url::from_file_path(path).ok(),
-    }
+    Some(uri)
 }
 
 /// The one spelling of a path on this machine: links followed where it exists. Touches the disk.

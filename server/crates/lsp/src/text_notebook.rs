@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pysource::{LineIndex, LineMap, TextCell};
+use pysource::{LineIndex, LineMap};
 
 /// A cell of a recording, in a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,50 +97,16 @@ fn place(
         let text = seen.get(key).cloned().or_else(|| (recorded.text)(key))?;
         Some((key, text))
     });
-    for (key, ran, cell) in alike(&texts.collect::<Vec<_>>(), &edited) {
-        let map = Arc::new(cell.lines_of(ran, n_lines));
-        placed.push((cell.first_line, PlacedCell { key: key.to_owned(), map }));
+    let texts: Vec<(&String, Arc<str>)> = texts.collect();
+    let ran: Vec<&str> = texts.iter().map(|(_, text)| &**text).collect();
+    let now: Vec<&str> = edited.iter().map(|cell| cell.body).collect();
+    for (was, is) in pysource::similar_texts(&ran, &now) {
+        let (key, cell) = (texts[was].0.clone(), &edited[is]);
+        let map = Arc::new(cell.lines_of(ran[was], n_lines));
+        placed.push((cell.first_line, PlacedCell { key, map }));
     }
     placed.sort_by_key(|(line, _)| *line);
     placed.into_iter().map(|(_, it)| it).collect()
-}
-
-/// Which of `texts` each of `cells` was: those that have most lines in common, if that is half of them or more.
-fn alike<'a>(
-    texts: &'a [(&'a String, Arc<str>)],
-    cells: &'a [TextCell<'a>],
-) -> Vec<(&'a str, &'a str, &'a TextCell<'a>)> {
-    let lines = |text: &'a str| {
-        let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
-        for line in text.lines().map(str::trim).filter(|it| !it.is_empty()) {
-            *lines.entry(line).or_default() += 1;
-        }
-        lines
-    };
-    let cells_lines: Vec<_> = cells.iter().map(|it| lines(it.body)).collect();
-    let mut pairs: Vec<(usize, usize, usize)> = Vec::new();
-    for (text, (_, ran)) in texts.iter().enumerate() {
-        let ran = lines(ran);
-        for (cell, now) in cells_lines.iter().enumerate() {
-            let common: usize =
-                ran.iter().map(|(line, n)| (*n).min(now.get(line).copied().unwrap_or(0))).sum();
-            let all = ran.values().sum::<usize>() + now.values().sum::<usize>();
-            if all <= 4 * common && 0 < common {
-                pairs.push((1000 * 2 * common / all, text, cell));
-            }
-        }
-    }
-    // The best first; of equals, those that stand first.
-    pairs.sort_by_key(|&(score, text, cell)| (std::cmp::Reverse(score), cell, text));
-    let (mut used_texts, mut used_cells) = (BTreeSet::new(), BTreeSet::new());
-    pairs.retain(|&(_, text, cell)| {
-        let is_free = !used_texts.contains(&text) && !used_cells.contains(&cell);
-        is_free && used_texts.insert(text) && used_cells.insert(cell)
-    });
-    let pair = |(_, text, cell): (usize, usize, usize)| {
-        (texts[text].0.as_str(), &*texts[text].1, &cells[cell])
-    };
-    pairs.into_iter().map(pair).collect()
 }
 
 #[cfg(test)]

@@ -626,6 +626,19 @@ async fn details() {
         "name": "syncs", "label": "waits", "value": 1, "unit": "count", "text": "1", "share": null, "shareText": null,
     });
     assert_eq!((number("syncs"), number("alloc")), (Some(syncs), None));
+    // Its own, of all that the view lists.
+    let findings = client.command("perfline.findings", json!([])).await.unwrap();
+    let findings = findings["findings"].as_array().unwrap();
+    let here: Vec<_> = findings.iter().filter(|it| it["line"] == 4).collect();
+    let said = |it: &Value| ["rule", "severity", "message", "remedy"].map(|name| it[name].clone());
+    let found = details["findings"].as_array().unwrap();
+    assert!(!here.is_empty(), "{findings:#?}");
+    let other = client.command("perfline.details", json!([uri, 3])).await.unwrap();
+    assert_eq!(other["findings"], json!([]));
+    assert_eq!(
+        found.iter().map(said).collect::<Vec<_>>(),
+        here.into_iter().map(said).collect::<Vec<_>>()
+    );
     let waited = &details["waits"][0];
     assert_eq!(
         (&waited["line"], &waited["source"], &waited["function"], &waited["text"]),

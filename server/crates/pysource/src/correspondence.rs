@@ -13,7 +13,7 @@ use crate::line_map::diff;
 use crate::statements::{Statement, statements};
 use crate::{FunctionKind, Module};
 
-/// Share (of 1) of their tokens in which two functions of different names must agree to be taken for one.
+/// Share (of 1) of their tokens in which two functions of different names, or two texts, must agree to be taken for one.
 const MIN_FUNCTION_SIMILARITY: f64 = 0.5;
 
 /// Share (of 1) of their tokens in which two statements must agree to be taken for one that was changed.
@@ -180,13 +180,8 @@ impl<'a> Version<'a> {
 
     /// How often each token is in a function.
     fn tokens(&self, function: usize) -> HashMap<u64, usize> {
-        let mut tokens = HashMap::new();
-        for &statement in &self.functions[function].statements {
-            for &token in self.statement(statement).tokens() {
-                *tokens.entry(token).or_default() += 1;
-            }
-        }
-        tokens
+        let places = self.functions[function].statements.iter();
+        tokens(&places.map(|&it| self.statement(it)).collect::<Vec<_>>())
     }
 }
 
@@ -241,18 +236,49 @@ fn similar_functions(
     old: &[usize],
     young: &[usize],
 ) -> Vec<(usize, usize)> {
+    let of_old: Vec<_> = old.iter().map(|&it| base.tokens(it)).collect();
+    let of_young: Vec<_> = young.iter().map(|&it| new.tokens(it)).collect();
+    let kind = |version: &Version<'_>, function: usize| version.functions[function].kind;
+    let pairs = most_alike(&of_old, &of_young, |mine, theirs| {
+        kind(base, old[mine]) == kind(new, young[theirs])
+    });
+    pairs.into_iter().map(|(mine, theirs)| (old[mine], young[theirs])).collect()
+}
+
+/// Which of the texts `base` became which of `new`, by their places: those that agree most in their tokens, if in half of them or
+/// more.
+#[must_use]
+pub fn similar_texts(base: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    let of_text = |text: &&str| tokens(&statements(text).iter().collect::<Vec<_>>());
+    let [base, new] = [base, new].map(|it| it.iter().map(of_text).collect::<Vec<_>>());
+    most_alike(&base, &new, |_, _| true)
+}
+
+/// How often each token is in some statements.
+fn tokens(statements: &[&Statement]) -> HashMap<u64, usize> {
+    let mut tokens = HashMap::new();
+    for &token in statements.iter().flat_map(|it| it.tokens()) {
+        *tokens.entry(token).or_default() += 1;
+    }
+    tokens
+}
+
+/// Pairs of those that may be pairs and agree in half of their tokens or more, the ones that agree most first; none where there
+/// are too many.
+fn most_alike(
+    old: &[HashMap<u64, usize>],
+    young: &[HashMap<u64, usize>],
+    may_be: impl Fn(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
     if MAX_COMPARED < old.len() * young.len() {
         return Vec::new();
     }
-    let of_old: Vec<_> = old.iter().map(|&it| base.tokens(it)).collect();
-    let of_young: Vec<_> = young.iter().map(|&it| new.tokens(it)).collect();
     let mut candidates = Vec::new();
-    for (mine, tokens) in old.iter().zip(&of_old) {
-        for (theirs, other) in young.iter().zip(&of_young) {
-            let is_one_kind = base.functions[*mine].kind == new.functions[*theirs].kind;
+    for (mine, tokens) in old.iter().enumerate() {
+        for (theirs, other) in young.iter().enumerate() {
             let similarity = similarity(tokens, other);
-            if is_one_kind && MIN_FUNCTION_SIMILARITY <= similarity {
-                candidates.push((similarity, *mine, *theirs));
+            if may_be(mine, theirs) && MIN_FUNCTION_SIMILARITY <= similarity {
+                candidates.push((similarity, mine, theirs));
             }
         }
     }

@@ -46,6 +46,7 @@ pub use arrangement::{RecordedCall, arranged};
 pub use code_cells::{cell_path, code_cells, split_cell_path, split_text_cell_path};
 pub use correspondence::{
     Correspondence, MatchStatus, MatchedLines, NamedText, StatementLines, correspondence,
+    similar_texts,
 };
 pub use directives::Directive;
 pub use flows::flows;
@@ -55,5 +56,7 @@ pub use module::{ClassFacts, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
 pub use notebook::{NotebookCell, cell_hash, notebook_cells, recorded_cell, texts_of_cell};
 pub use syncs::{PossibleSync, SyncKind};
-pub use text_cells::{CellText, TextCell, code_among_prose, may_have_text_cells, text_cells};
+pub use text_cells::{
+    CellText, TextCell, code_among_prose, lines_of_text_cell, may_have_text_cells, text_cells,
+};
 pub use values::AssignedValue;

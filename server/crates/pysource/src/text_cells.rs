@@ -49,6 +49,14 @@ pub fn text_cells<'a>(path: &Path, text: &'a str) -> Vec<TextCell<'a>> {
     cells.filter_map(|(index, span)| TextCell::new(index, text, &lines, &span)).collect()
 }
 
+/// Where the lines of a cell that ran as `ran` are in a text with cells, by its place among all of them; `None` where the text has no
+/// code there.
+#[must_use]
+pub fn lines_of_text_cell(path: &Path, text: &str, index: usize, ran: &str) -> Option<LineMap> {
+    let cell = text_cells(path, text).into_iter().find(|it| it.index == index)?;
+    Some(cell.lines_of(ran, crate::LineIndex::new(text).n_lines()))
+}
+
 /// The text with spaces in place of all that is no code, so that what it says as Python stands where it does in the text;
 /// `None` where all of the text is Python.
 #[must_use]

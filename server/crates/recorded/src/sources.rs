@@ -182,11 +182,6 @@ impl RecordedSources {
         texts.collect()
     }
 
-    /// What is known about each file.
-    pub fn iter(&self) -> impl Iterator<Item = &RecordedSource> {
-        self.files.values()
-    }
-
     /// What is known about a recorded path.
     #[must_use]
     pub fn get(&self, recorded: &str) -> Option<&RecordedSource> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::{LineKey, Ns, SourceFit};
 use loader::{Run, SourceFolders};
-use pysource::{LineIndex, LineMap};
+use pysource::LineMap;
 
 use crate::model::Place;
 use crate::terminal::clean;
@@ -53,10 +53,8 @@ impl Recording<'_> {
         if let Some((path, index)) = file.path.as_deref().and_then(pysource::split_text_cell_path) {
             // Readers find a cell of a text by the lines of the text.
             let text = read(path)?;
-            let cell =
-                pysource::text_cells(path, &text).into_iter().find(|it| it.index == index)?;
-            let map = Some(cell.lines_of(&ran.text, LineIndex::new(&text).n_lines()));
-            return Some(PresentText { text: text.into(), map });
+            let map = pysource::lines_of_text_cell(path, &text, index, &ran.text)?;
+            return Some(PresentText { text: text.into(), map: Some(map) });
         }
         if file.fit != SourceFit::Edited {
             return Some(PresentText { text: ran.text, map: None });

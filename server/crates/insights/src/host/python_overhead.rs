@@ -90,8 +90,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let time = scale.mean(finding.cost.as_f64());
         finding.share = time / scale.time();
         finding.cost_per_step = finding.cost_per_step.map(|_| Ns(time.round() as i64));
-        finding.severity =
-            Severity::of_time(time, || limits.severity(&WARNING_SHARE, finding.share));
+        finding.severity = limits.severity(&WARNING_SHARE, finding.share).of_time(time);
         (limits.get(&SHARE) <= finding.share).then_some(finding)
     });
     found.collect()

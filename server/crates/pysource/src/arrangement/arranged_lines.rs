@@ -144,11 +144,16 @@ impl<'a> ArrangedLines<'a> {
             }
         }
         let Some(n_blank) = room.checked_sub(n_lines - gone.n_lines) else { return };
+        for it in &omitted {
+            if let Omission::Header { lines, block } = it {
+                let less = self.code.indent(*block.start()) - self.code.indent(*lines.start());
+                block.clone().for_each(|line| *self.dedents.entry(line).or_default() += less);
+            }
+        }
         let blank = self.best_gap(range.clone(), &gone, n_blank);
         self.push(range.start..blank, &omitted);
         self.lines.extend((0..n_blank).map(|_| String::new()));
-        self.push(blank..start, &omitted);
-        self.push(start..current + 1, &omitted);
+        self.push(blank..current + 1, &omitted);
     }
 
     /// Before which of the lines of `range`, or behind them, empty lines go so that most of the lines that are lost are among
@@ -219,17 +224,6 @@ impl<'a> ArrangedLines<'a> {
     }
 
     fn push(&mut self, range: Range<u32>, omitted: &[Omission]) {
-        for it in omitted {
-            if let Omission::Header { lines, block } = it
-                && lines.contains(&range.start.max(*lines.start()))
-            {
-                let less = self.code.indent(*block.start()) - self.code.indent(*lines.start());
-                let is_new = range.contains(lines.start());
-                for line in block.clone().filter(|_| is_new) {
-                    *self.dedents.entry(line).or_default() += less;
-                }
-            }
-        }
         for line in range.clone() {
             let text = self.code.line(line);
             let text =

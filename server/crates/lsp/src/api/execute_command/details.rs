@@ -10,6 +10,7 @@ use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid, with_metric};
 use super::current_files::{CurrentFiles, count, extend, mark, whole};
+use super::findings::finding;
 use super::status::view;
 use crate::session::Session;
 
@@ -23,16 +24,23 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let places = CurrentFiles::new(snapshot, loaded, &documents, Some(&uri));
         let shown = with_metric(&snapshot.view, metric);
         let code = snapshot.shown_code();
-        let (key, details) = places.keys(&uri).into_iter().find_map(|key| {
-            let details = places.with_source(key, |source| {
-                code.as_ref()
-                    .is_none_or(|it| it.lines_of(source).contains(&line))
-                    .then(|| ide::details(source, &shown, &snapshot.findings(), line))
-                    .flatten()
+        let findings = snapshot.findings();
+        let (key, (details, messages)) = places.keys(&uri).into_iter().find_map(|key| {
+            let known = places.with_source(key, |source| {
+                let is_shown = code.as_ref().is_none_or(|it| it.lines_of(source).contains(&line));
+                let details = is_shown.then(|| ide::details(source, &shown, &findings, line))??;
+                let mut messages = ide::current_messages(source, &findings);
+                messages.retain(|(place, _)| findings[*place].place.line == details.recorded);
+                Some((details, messages))
             });
-            Some((key, details.flatten()?))
+            Some((key, known??))
         })?;
-        let mut described = json!({"view": view(snapshot), "place": place(&places, key, &details)});
+        let found = messages.iter().map(|(place, message)| finding(&findings[*place], message));
+        let mut described = json!({
+            "view": view(snapshot),
+            "place": place(&places, key, &details),
+            "findings": found.collect::<Vec<_>>(),
+        });
         extend(&mut described, tables(&places, details));
         Some(described)
     });

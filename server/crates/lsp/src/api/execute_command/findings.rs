@@ -30,7 +30,7 @@ pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
         let shown = || messages.iter().map(|(place, message)| (&found[*place], message));
         let mut listed = places.of(shown().map(|(finding, _)| finding.place.clone()));
         for (place, (finding, message)) in listed.iter_mut().zip(shown()) {
-            let mut described = described(finding, message);
+            let mut described = self::finding(finding, message);
             described["mark"] = json!(mark(place, finding.evidence));
             extend(place, described);
         }
@@ -45,7 +45,8 @@ fn as_recorded(file: &str, findings: &[Finding]) -> Vec<(usize, String)> {
     of_file.map(|(place, it)| (place, ide::finding_message(it))).collect()
 }
 
-fn described(finding: &Finding, message: &str) -> Value {
+/// What is said of a finding, besides its place.
+pub(super) fn finding(finding: &Finding, message: &str) -> Value {
     let cost = finding.cost_per_step.unwrap_or(finding.cost).as_f64();
     json!({
         "function": finding.function,
