@@ -52,6 +52,8 @@ pub struct KeptFile {
     pub recorded: String,
     /// The functions that ran, with a line as recorded.
     pub functions: Vec<(String, u32)>,
+    /// The lines on which something was called, as far as the recording names them.
+    pub call_lines: Vec<u32>,
     /// Whether the trace of the capture of its graphs names it, and the recording itself does not.
     pub is_captured: bool,
     /// Key in the ledger.

@@ -335,8 +335,13 @@ fn place(source: &mut SourceFile, found: Option<&KeptFile>) {
 }
 
 fn to_recorded_file(file: &KeptFile) -> RecordedFile {
-    let KeptFile { recorded, functions, is_captured, .. } = file;
-    RecordedFile { path: recorded.clone(), functions: functions.clone(), is_captured: *is_captured }
+    let KeptFile { recorded, functions, call_lines, is_captured, .. } = file;
+    RecordedFile {
+        path: recorded.clone(),
+        functions: functions.clone(),
+        call_lines: call_lines.clone(),
+        is_captured: *is_captured,
+    }
 }
 
 /// What was found for each of `files`; `None` where one has a text that was made of what was recorded, which is not in an entry.
@@ -358,6 +363,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Option<Vec<K
         Some(KeptFile {
             recorded: file.path.clone(),
             functions: file.functions.clone(),
+            call_lines: file.call_lines.clone(),
             is_captured: file.is_captured,
             key: found.key,
             path: found.path,

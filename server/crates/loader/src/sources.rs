@@ -563,7 +563,7 @@ impl From<GitText> for TextOfFile {
     }
 }
 
-/// Whether all functions that ran begin where they were recorded.
+/// Whether all functions that ran begin where they were recorded, and all calls stand on lines of code.
 fn fits(file: &RecordedFile, module: &Module) -> bool {
     Match::new(file, module).is_some_and(|it| it.fit() == SourceFit::Fits)
 }
@@ -608,17 +608,20 @@ struct Match {
     in_place: usize,
     /// Functions that are there at all, per thousand.
     present: usize,
+    /// Whether all lines on which something was called are lines of code.
+    has_calls: bool,
 }
 
 impl Match {
     /// None of the functions is there.
-    const NOTHING: Self = Self { in_place: 0, present: 0 };
+    const NOTHING: Self = Self { has_calls: false, in_place: 0, present: 0 };
 
     /// `None` if functions were recorded and none of them is in the file.
     fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
         let named: Vec<&(String, u32)> = named_functions(file).collect();
+        let has_calls = file.call_lines.iter().all(|it| module.has_code(*it));
         if named.is_empty() {
-            return Some(Self { in_place: 1000, present: 1000 });
+            return Some(Self { has_calls, in_place: 1000, present: 1000 });
         }
         let share = |n: usize| n * 1000 / named.len();
         let is_in_place = |name: &str, line: u32| {
@@ -629,7 +632,8 @@ impl Match {
             module.named(name).next().is_some() || may_be_renamed(module, line)
         };
         let present = named.iter().filter(|(name, line)| is_present(name, *line)).count();
-        (present > 0).then(|| Self { in_place: share(in_place), present: share(present) })
+        let (in_place, present) = (share(in_place), share(present));
+        (present > 0).then_some(Self { has_calls, in_place, present })
     }
 
     /// Whether more than half of the functions are there.
@@ -638,7 +642,7 @@ impl Match {
     }
 
     fn fit(self) -> SourceFit {
-        if self.in_place == 1000 { SourceFit::Fits } else { SourceFit::Edited }
+        if self.has_calls && self.in_place == 1000 { SourceFit::Fits } else { SourceFit::Edited }
     }
 }
 
@@ -771,6 +775,29 @@ mod tests {
         assert!(is_found("scheduler.py", &["step", "schedule", "abort"]));
         assert!(is_found("core/scheduler.py", &["step", "add_request", "abort"]));
         assert!(is_found("/srv/core/scheduler.py", &["step", "add_request", "abort"]));
+    }
+
+    #[test]
+    fn a_text_in_which_calls_stand_on_no_code_did_not_run() {
+        let text = "def work():\n    return 1\n\n# Calls it.\nwork(\n\n)\n";
+        let fit = |functions: &[(&str, u32)], call_lines: &[u32]| {
+            let functions = functions.iter().map(|(name, line)| ((*name).to_owned(), *line));
+            let file = RecordedFile {
+                functions: functions.collect(),
+                call_lines: call_lines.to_vec(),
+                ..Default::default()
+            };
+            Match::new(&file, &Module::parse(text)).map(Match::fit)
+        };
+        for functions in [&[("work", 1)][..], &[]] {
+            assert_eq!(fit(functions, &[2, 5, 6, 7]), Some(SourceFit::Fits));
+            for line in [3, 4, 8, 99] {
+                assert_eq!(fit(functions, &[5, line]), Some(SourceFit::Edited), "{line}");
+            }
+        }
+        let broken = RecordedFile { call_lines: vec![1], ..Default::default() };
+        let broken = Match::new(&broken, &Module::parse("# \nwork("));
+        assert_eq!(broken.map(Match::fit), Some(SourceFit::Fits), "not all of it was read");
     }
 
     #[test]

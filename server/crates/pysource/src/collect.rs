@@ -56,13 +56,21 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
             class.attributes.sort();
             class.attributes.dedup();
         }
-        let long_statements = long_statements(parsed.tokens(), lines);
+        let (long_statements, code_lines) = statement_lines(parsed.tokens(), lines);
         let has_errors = !parsed.errors().is_empty();
         let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
         let n_lines = lines.n_lines();
         let directives = directives(text, parsed.tokens(), lines);
-        let module =
-            Module { functions, loops, classes, long_statements, directives, n_lines, has_errors };
+        let module = Module {
+            functions,
+            loops,
+            classes,
+            long_statements,
+            code_lines,
+            directives,
+            n_lines,
+            has_errors,
+        };
         ((module, repaired), depth.max())
     })
 }
@@ -81,9 +89,10 @@ fn module_function(lines: &LineIndex) -> Function {
     }
 }
 
-/// First and last line of each logical line that spans several.
-fn long_statements(tokens: &Tokens, lines: &LineIndex) -> Vec<(u32, u32)> {
+/// First and last line of each logical line that spans several, and of each run of neighbouring ones.
+fn statement_lines(tokens: &Tokens, lines: &LineIndex) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
     let mut statements = Vec::new();
+    let mut runs: Vec<(u32, u32)> = Vec::new();
     let mut start = None;
     for token in tokens {
         match token.kind() {
@@ -92,6 +101,10 @@ fn long_statements(tokens: &Tokens, lines: &LineIndex) -> Vec<(u32, u32)> {
                     let (first, last) = (lines.line(start), lines.line(token.start().to_usize()));
                     if first < last {
                         statements.push((first, last));
+                    }
+                    match runs.last_mut() {
+                        Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
+                        _ => runs.push((first, last)),
                     }
                 }
             }
@@ -102,7 +115,7 @@ fn long_statements(tokens: &Tokens, lines: &LineIndex) -> Vec<(u32, u32)> {
             _ => start = start.or(Some(token.start().to_usize())),
         }
     }
-    statements
+    (statements, runs)
 }
 
 struct Collector<'a> {

@@ -15,6 +15,8 @@ pub struct Module {
     pub(crate) classes: Vec<ClassFacts>,
     /// First and last line of each logical line that has more than one, in source order.
     pub(crate) long_statements: Vec<(u32, u32)>,
+    /// First and last line of each run of lines that hold statements, in source order.
+    pub(crate) code_lines: Vec<(u32, u32)>,
     /// In source order.
     pub(crate) directives: Vec<Directive>,
     pub(crate) n_lines: u32,
@@ -190,6 +192,14 @@ impl Module {
             .find(|function| function.first_line == line)
             .or_else(|| self.named(name).find(|function| function.def_line == line))
             .or_else(|| self.named(name).filter(|function| function.contains(line)).last())
+    }
+
+    /// Whether a line is one of a statement, on which something can run: no comment, and not empty. Of a text with errors, of which
+    /// not all may have been read, any line is.
+    #[must_use]
+    pub fn has_code(&self, line: u32) -> bool {
+        let begun = self.code_lines.partition_point(|&(first, _)| first <= line);
+        self.has_errors || begun.checked_sub(1).is_some_and(|at| line <= self.code_lines[at].1)
     }
 
     /// All classes in source order.

@@ -15,6 +15,8 @@ pub struct RecordedFile {
     pub path: String,
     /// The functions that ran, with a line as recorded: mostly the definition's, sometimes one inside.
     pub functions: Vec<(String, u32)>,
+    /// The lines on which something was called, as far as the recording names them: of a snapshot, none.
+    pub call_lines: Vec<u32>,
     /// Whether the trace of the capture of its graphs names it, and the recording itself does not.
     pub is_captured: bool,
 }
@@ -37,9 +39,9 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
     }
     for &caller in &host.python.caller {
         if is_new(caller)
-            && let Some((file, _)) = parse_caller(profile.strings.get(caller))
+            && let Some((file, line)) = parse_caller(profile.strings.get(caller))
         {
-            files.file(file);
+            files.file(file).call_lines.insert(line);
         }
     }
     for &stack in &host.operators.call_stack {
@@ -54,7 +56,9 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
     }
     for &stack in &profile.device.stack {
         if is_new(stack) {
-            provenance(profile.strings.get(stack)).iter().for_each(|(file, _, _)| files.file(file));
+            for (file, _, _) in provenance(profile.strings.get(stack)) {
+                files.file(&file);
+            }
         }
     }
     let calls = profile.generated.iter().flat_map(|it| &it.calls);
@@ -114,28 +118,31 @@ pub fn recorded_snapshot_files(snapshot: &Snapshot) -> Vec<RecordedFile> {
     files.finish()
 }
 
-/// Collects functions by file.
+/// Collects what ran by file.
 #[derive(Default)]
-struct Files(BTreeMap<String, BTreeSet<(String, u32)>>);
+struct Files(BTreeMap<String, RanInFile>);
+
+/// What ran in a file.
+#[derive(Default)]
+struct RanInFile {
+    functions: BTreeSet<(String, u32)>,
+    call_lines: BTreeSet<u32>,
+}
 
 impl Files {
     fn add(&mut self, frame: Frame<'_>) {
-        self.file(frame.file);
-        if let Some(functions) = self.0.get_mut(frame.file) {
-            functions.insert((frame.function.to_owned(), frame.line));
-        }
+        self.file(frame.file).functions.insert((frame.function.to_owned(), frame.line));
     }
 
-    fn file(&mut self, file: &str) {
-        if !self.0.contains_key(file) {
-            self.0.insert(file.to_owned(), BTreeSet::new());
-        }
+    fn file(&mut self, file: &str) -> &mut RanInFile {
+        self.0.entry(file.to_owned()).or_default()
     }
 
     fn finish(self) -> Vec<RecordedFile> {
-        let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile {
+        let file = |(path, ran): (_, RanInFile)| RecordedFile {
             path,
-            functions: functions.into_iter().collect(),
+            functions: ran.functions.into_iter().collect(),
+            call_lines: ran.call_lines.into_iter().collect(),
             is_captured: false,
         };
         self.0.into_iter().map(file).collect()
