@@ -56,7 +56,9 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
             class.attributes.sort();
             class.attributes.dedup();
         }
-        let (long_statements, code_lines) = statement_lines(parsed.tokens(), lines);
+        let mut long_statements = logical_lines(parsed.tokens(), lines);
+        let code_lines = joined(&long_statements);
+        long_statements.retain(|(first, last)| first < last);
         let has_errors = !parsed.errors().is_empty();
         let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
         let n_lines = lines.n_lines();
@@ -89,23 +91,15 @@ fn module_function(lines: &LineIndex) -> Function {
     }
 }
 
-/// First and last line of each logical line that spans several, and of each run of neighbouring ones.
-fn statement_lines(tokens: &Tokens, lines: &LineIndex) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+/// First and last line of each logical line.
+fn logical_lines(tokens: &Tokens, lines: &LineIndex) -> Vec<(u32, u32)> {
     let mut statements = Vec::new();
-    let mut runs: Vec<(u32, u32)> = Vec::new();
     let mut start = None;
     for token in tokens {
         match token.kind() {
             TokenKind::Newline | TokenKind::EndOfFile => {
                 if let Some(start) = start.take() {
-                    let (first, last) = (lines.line(start), lines.line(token.start().to_usize()));
-                    if first < last {
-                        statements.push((first, last));
-                    }
-                    match runs.last_mut() {
-                        Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
-                        _ => runs.push((first, last)),
-                    }
+                    statements.push((lines.line(start), lines.line(token.start().to_usize())));
                 }
             }
             TokenKind::NonLogicalNewline
@@ -115,7 +109,19 @@ fn statement_lines(tokens: &Tokens, lines: &LineIndex) -> (Vec<(u32, u32)>, Vec<
             _ => start = start.or(Some(token.start().to_usize())),
         }
     }
-    (statements, runs)
+    statements
+}
+
+/// The same, neighbouring ones joined.
+fn joined(statements: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &(first, last) in statements {
+        match runs.last_mut() {
+            Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
+            _ => runs.push((first, last)),
+        }
+    }
+    runs
 }
 
 struct Collector<'a> {
