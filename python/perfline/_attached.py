@@ -2,6 +2,7 @@
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
 a data loader; in one without either, when a backward pass has ended; in a script that has none of these, the clock decides.
+Where the options name a function, a step ends when a call of it has ended.
 """
 
 import atexit
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 
-from perfline import recorder
+from perfline import _calls, recorder
 
 VARIABLE = "PERFLINE_RECORD"
 """The environment variable that holds the options of ``perfline record``, as JSON."""
@@ -37,6 +38,11 @@ PATIENCE_S = 60
 CLOCK_S = 2
 """Seconds that are recorded of it."""
 
+CALLS = 2
+"""Calls before recording at the least where a function is named: it is found by the first one, which also compiles, allocates and
+warms up.
+"""
+
 _session = None
 
 
@@ -51,6 +57,8 @@ def found(module):
             _session = Session(json.loads(options))
         _session.watch(module)
     except Exception as error:
+        # Said once: not for the next module, nor for the processes that this one starts.
+        os.environ.pop(VARIABLE, None)
         say(f"nothing is recorded: {type(error).__name__}: {error}")
 
 
@@ -109,15 +117,18 @@ class Session:
         self._others = 0
         self._has_optimizer = False
         self._has_loader = False
+        self._function = options.get("function")
         self._prof = None
         self._memory = recorder._Memory() if options["memory"] else None
         self._by_clock = False
         self._is_over = False
         self._undo = []
+        if self._function is not None:
+            self._undo.append(_calls.watch(self._function, self._found, self._call_ended))
         atexit.register(self.end)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._leave)
-        if options.get("parent") == os.getppid():
+        if self._function is None and options.get("parent") == os.getppid():
             self._set_alarm(PATIENCE_S)
 
     def watch(self, module):
@@ -127,6 +138,8 @@ class Session:
         # Memory often runs out in the first steps, before those that are recorded.
         if self._memory is not None:
             self._memory.start_when_used()
+        if self._function is not None:
+            return
         if module.__name__ == "torch.optim.optimizer":
             self._watch_optimizers(module)
             # PyTorch imports it before.
@@ -199,6 +212,17 @@ class Session:
         if not (self._has_optimizer or self._has_loader):
             self._step()
 
+    def _found(self):
+        """The function that the options name is called for the first time. The profiler cannot be started now."""
+        self._steps = 1
+        self._last = self._clock()
+
+    def _call_ended(self):
+        try:
+            self._step()
+        except Exception as error:
+            say(f"recording ended early: {type(error).__name__}: {error}")
+
     def _step(self):
         """A step has ended."""
         if self._is_over or self._by_clock or threading.current_thread() is not threading.main_thread():
@@ -217,6 +241,8 @@ class Session:
 
     def _has_settled(self):
         after = self._options["after"]
+        if after is None and self._function is not None:
+            after = CALLS
         if after is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
             after = DISTRIBUTED_STEPS
         if after is not None:
@@ -266,6 +292,8 @@ class Session:
             say(f"a device has no memory left after {self._steps} steps; a memory snapshot was written")
         elif prof is not None and prof.recordings:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
+        elif self._function is not None:
+            self._say_why_nothing_was_recorded_of_calls()
         elif self._steps:
             say(
                 f"nothing was recorded: the program ended after {self._steps} steps; "
@@ -276,6 +304,19 @@ class Session:
                 "nothing was recorded: the program ended before an optimizer stepped, a data loader gave a batch or a "
                 "backward pass ended; record a block of it with `with perfline.profile(steps=None):`"
             )
+
+    def _say_why_nothing_was_recorded_of_calls(self):
+        if self._steps == 0:
+            say(
+                f"nothing was recorded: no function {self._function} began after PyTorch was imported; name it as in "
+                "`--function train.py:Model.forward`"
+            )
+            return
+        calls = "once" if self._steps == 1 else f"{self._steps} times"
+        say(
+            f"nothing was recorded: {self._function} was called {calls}; {CALLS} calls come before recording, and one more warms "
+            "up the profiler; record a block with `with perfline.profile(steps=None):`"
+        )
 
     def _saves_memory_that_is_out(self, kind):
         """Writes a memory snapshot if the exception of class ``kind`` says that a device has no memory left; returns whether

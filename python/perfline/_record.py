@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from perfline import _run
-from perfline._attached import VARIABLE, shown
+from perfline._attached import CALLS, VARIABLE, shown
 
 N_FINDINGS = 3
 """Findings that are printed when the program has ended."""
@@ -49,6 +49,7 @@ def main(arguments):
             "after": options.after,
             "steps": options.steps,
             "then": options.then,
+            "function": options.function,
             "lines": options.lines == "on",
             "sources": options.sources == "on",
             "memory": options.memory == "on",
@@ -98,6 +99,11 @@ def parse(arguments):
         "--after", type=_count, metavar="N",
         help="steps before recording (default: until steps take equally long, 5 at least; 10 with several ranks)",
     )  # fmt: skip
+    parser.add_argument(
+        "--function", type=_function, metavar="[FILE:]NAME",
+        help="record calls of this function (forward, Net.forward, net.py:Net.forward), whose ends are the ends of steps "
+        f"(--after is {CALLS} then, and not less)",
+    )  # fmt: skip
     parser.add_argument("--steps", type=_positive, default=3, metavar="N", help="steps to record (default: 3)")
     parser.add_argument(
         "--then", choices=("continue", "exit"), default="continue",
@@ -127,6 +133,8 @@ def parse(arguments):
     command = arguments[n_ours:]
     if command[:1] == ["--"]:
         command = command[1:]
+    if options.function is not None and options.after is not None and options.after < CALLS:
+        parser.error(f"with --function, --after is at least {CALLS}: the function is found by its first call")
     if not command:
         parser.error("name the program to record: script.py, -m module, or a command such as torchrun")
     if command[0] == "-m" or command[0].endswith(".py"):
@@ -139,6 +147,13 @@ def _count(text):
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is negative")
     return number
+
+
+def _function(text):
+    names = text.rpartition(":")[2].split(".")
+    if not all(name.isidentifier() for name in names):
+        raise argparse.ArgumentTypeError(f"{text} names no function, expected NAME, Class.NAME or FILE:NAME")
+    return text
 
 
 def _positive(text):

@@ -341,7 +341,10 @@ def _actions(skip, steps, repeat):
     """What the profiler does in each step, as a function of its number."""
     import torch.profiler
 
-    return torch.profiler.schedule(wait=max(skip - 1, 0), warmup=min(skip, 1), active=steps, repeat=repeat)
+    with warnings.catch_warnings():
+        # Without a step before them, the first one also starts the profiler: that is what was asked for.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.profiler.schedule(wait=max(skip - 1, 0), warmup=min(skip, 1), active=steps, repeat=repeat)
 
 
 class _Schedule:

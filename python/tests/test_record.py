@@ -107,6 +107,39 @@ class Steps(RecordTest):
         self.assertEqual(done.stdout.splitlines()[:3], ["customized", "customized", "[1, 2, 3] 0 Optimizer.__init__"])
 
 
+class Calls(RecordTest):
+    """Steps that are calls of a function."""
+
+    def record_calls(self, *arguments):
+        return self.record("--function", *arguments)
+
+    def test_a_step_is_a_call_of_a_method(self):
+        # Two calls are left out, and one warms up the profiler. Calls by itself are none, nor are steps of optimizers.
+        done = self.record_calls("Model.forward", "calls.py", "20")
+        self.assertEqual(
+            done.stdout.splitlines(), ["[[1, 2, 3]]", "20 calls of (self, depth, *, more=0) with 60 in all"]
+        )
+        self.assertIn("perfline: recorded ", done.stderr)
+
+    def test_the_function_remains_itself_for_who_holds_it(self):
+        for name in ["calls.py:again", "make.inner", "Other.forward"]:
+            with self.subTest(name=name):
+                done = self.record_calls(name, "--after", "3", "--steps", "2", "calls.py", "20")
+                self.assertEqual(done.stdout.splitlines()[0], "[[1, 2]]", done.stderr)
+
+    def test_too_few_calls_get_advice(self):
+        done = self.record_calls("Model.forward", "calls.py", "2")
+        self.assertIn("nothing was recorded: Model.forward was called 2 times; 2 calls come before", done.stderr)
+        for name in ["model.py:Model.forward", "coroutine"]:
+            done = self.record_calls(name, "calls.py", "20")
+            self.assertIn(f"nothing was recorded: no function {name} began after PyTorch", done.stderr)
+
+    def test_it_cannot_begin_with_the_first_call(self):
+        done = self.record_calls("Model.forward", "--after", "1", "calls.py", "20")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("with --function, --after is at least 2", done.stderr)
+
+
 class Memory(RecordTest):
     """Memory snapshots of programs that use a CUDA device."""
 
@@ -241,7 +274,13 @@ class Arguments(unittest.TestCase):
                 self.assertEqual((options.steps, found), (steps, command))
 
     def test_mistakes_are_named(self):
-        for arguments in [[], ["--steps", "0", "train.py"], ["--after", "-1", "train.py"], ["--step", "1", "train.py"]]:
+        for arguments in [
+            [],
+            ["--steps", "0", "train.py"],
+            ["--after", "-1", "train.py"],
+            ["--step", "1", "train.py"],
+            ["--function", "Model.", "train.py"],
+        ]:
             with self.subTest(arguments=arguments), mock.patch("sys.stderr"), self.assertRaises(SystemExit):
                 _record.parse(arguments)
 
