@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, StepNumbers};
+use loader::{
+    EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, SourceMapping, StepNumbers,
+};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
@@ -203,6 +205,10 @@ pub(crate) struct RecordingArgs {
     /// 'vllm/model_executor/**'), repeatable
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
+
+    /// Where a folder of the recording is, repeatable: --map /srv/app=services/app. What is not absolute is below the root
+    #[arg(long = "map", value_name = "RECORDED=FOLDER")]
+    pub(crate) mappings: Vec<SourceMapping>,
 
     /// Trace of the capture of the CUDA graphs that the recording replays, or the stacks of their nodes, repeatable: their kernels
     /// count to the lines that launched them there [default: files with "capture", "cuda_graph" or "py_stacks" in their names
@@ -1016,6 +1022,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
+    /// Where a folder of the recording is, repeatable: --map /srv/app=services/app. What is not absolute is below the root
+    #[arg(long = "map", value_name = "RECORDED=FOLDER")]
+    pub(crate) mappings: Vec<SourceMapping>,
+
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<MemoryLimit>,
@@ -1053,6 +1063,7 @@ impl DiffArgs {
             root: root.to_owned(),
             sites: self.sites.clone(),
             mine: self.mine.clone(),
+            mappings: self.mappings.clone(),
             memory_limit: self.memory_limit,
             strict: self.strict,
             settings: Arc::clone(&self.settings),
@@ -1249,6 +1260,10 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
+    /// Where a folder of the recording is, repeatable: --map /srv/app=services/app. What is not absolute is below the root
+    #[arg(long = "map", value_name = "RECORDED=FOLDER")]
+    pub(crate) mappings: Vec<SourceMapping>,
+
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<MemoryLimit>,
@@ -1266,6 +1281,7 @@ impl McpArgs {
             root: self.root.clone(),
             sites: self.sites.clone(),
             mine: self.mine.clone(),
+            mappings: self.mappings.clone(),
             memory_limit: self.memory_limit,
             settings: Arc::clone(&self.settings),
             ..RecordingArgs::default()

@@ -54,6 +54,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         root: args.root.clone(),
         sites: named(&args.sites).or_else(|| settings.sites.clone()),
         mine: if args.mine.is_empty() { settings.mine.clone() } else { args.mine.clone() },
+        mappings: settings.mappings.iter().chain(&args.mappings).cloned().collect(),
         captures: named(&args.captures).unwrap_or_else(|| settings.captures.clone()),
         ignore_exact: args.ignore_exact,
         memory_limit: args.memory_limit.unwrap_or(settings.memory_limit),

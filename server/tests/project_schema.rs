@@ -77,6 +77,7 @@ fn property(setting: &Setting) -> Value {
         SettingKind::List(_) | SettingKind::Paths | SettingKind::Folders => {
             json!({"type": "array", "items": texts})
         }
+        SettingKind::Mappings => json!({"type": "object", "additionalProperties": texts}),
         SettingKind::Severities => by_rule(&|_| json!({"$ref": "#/$defs/severity"})),
         SettingKind::Thresholds => by_rule(&|rule| {
             let threshold = |it: &insights::Threshold| {

@@ -83,9 +83,34 @@ export interface Status {
   attributedText: { cpu: string | null; cuda: string | null };
   /** Lines by how they are known. */
   evidence: Record<Evidence, number>;
-  sources: { found: number; edited: number; missing: number };
+  sources: { found: number; edited: number; missing: number; ambiguous: number };
   sitePackages: string[];
   summary: string;
+}
+
+/** Where the files of a recorded folder are, as a setting says it. */
+export interface SourceMapping {
+  recorded: string;
+  folder: string;
+}
+
+/** A file that may be several, the one that it is taken for first. */
+export interface SourceChoice {
+  recorded: string;
+  choices: { path: string; mapping: SourceMapping | null }[];
+}
+
+/** Your files that are not certain. `root` is the folder of the code. */
+export interface UncertainSources {
+  root: string;
+  missing: string[];
+  ambiguous: SourceChoice[];
+}
+
+export interface LocatedSources {
+  root: string;
+  mapping: SourceMapping;
+  files: number;
 }
 
 export interface Position {

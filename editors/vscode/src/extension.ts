@@ -23,6 +23,7 @@ import { openSample, welcome } from './sample';
 import { Server } from './server';
 import { Session } from './session';
 import { copySnippet } from './snippet';
+import { SourcePlaces } from './sourcePlaces';
 import { StatusItems } from './statusBar';
 import { ViewChooser } from './view';
 
@@ -63,16 +64,18 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     reading: vscode.l10n.t('Reading the memory events of the recording…'),
     file: 'memory-over-time.svg',
   });
+  const sources = new SourcePlaces(session, context.workspaceState);
   const editors = new RecordingEditors(session);
   const recorder = new Recorder(new RecordedRuns(session, recordings, log), context.workspaceState);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
-  context.subscriptions.push(details, flame, timeline, memory, editors);
+  context.subscriptions.push(details, flame, timeline, memory, sources, editors);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
     recordFileWithArguments: (clicked: unknown) => recorder.recordWithArguments(clicked),
+    recordFunction: () => recorder.recordFunction(),
     recordCell: (clicked: unknown) => recordCell(clicked),
     recordTest: (clicked: unknown, id: unknown) => recorder.recordTest(clicked, id),
     recordConfiguration: () => recorder.recordConfiguration(),
@@ -89,6 +92,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     deleteRecording: (recording: FoundRecording) => list.delete(recording),
     refreshRecordings: () => list.refresh(),
     unloadRecording: () => recordings.unload(),
+    locateFolder: () => sources.locateFolder(),
+    chooseSources: () => sources.chooseSources(),
     chooseView: () => view.choose(),
     chooseMetric: () => view.choose('metric'),
     chooseStep: () => view.choose('step'),

@@ -148,7 +148,10 @@ export class HotLinesView extends RefreshedTree<Node> {
         item.description = costText(node);
         item.iconPath = vscode.ThemeIcon.File;
         item.id = node.file;
-        if (node.uri !== undefined) {
+        if (node.uri === undefined) {
+          item.contextValue = 'missing';
+          item.tooltip = vscode.l10n.t('{0} was not found.', node.file);
+        } else {
           item.resourceUri = vscode.Uri.parse(node.uri);
         }
         return item;

@@ -23,6 +23,8 @@ export class Session implements vscode.Disposable {
   private step: View['step'] | undefined;
   private rank: View['rank'] | undefined;
   private filter: Filter | undefined;
+  /** A document in the workspace folder that was looked at last. */
+  private looked: vscode.Uri | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -33,6 +35,7 @@ export class Session implements vscode.Disposable {
     this.load = paths === undefined ? undefined : { paths };
     this.subscriptions = [
       server.onDidChangeStatus((status) => this.show(status)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => void this.lookAt(editor)),
       server.onDidChangeState((state) => {
         if (state === 'running') {
           void this.restore();
@@ -107,6 +110,21 @@ export class Session implements vscode.Disposable {
     vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
 
+  /** Of several workspace folders, the newest recording in the one that is looked at is shown. */
+  private async lookAt(editor: vscode.TextEditor | undefined, isNewServer = false): Promise<void> {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    const uri = editor?.document.uri ?? this.looked;
+    const folder = uri && vscode.workspace.getWorkspaceFolder(uri);
+    if (uri === undefined || folder === undefined || folders.length < 2) {
+      return;
+    }
+    const before = this.looked && vscode.workspace.getWorkspaceFolder(this.looked);
+    this.looked = uri;
+    if (isNewServer || folder !== before) {
+      await this.server.ask('perfline.setFolder', { uri: uri.toString() });
+    }
+  }
+
   private choose(load: Load): void {
     this.load = load;
     void this.memory.update(CHOSEN, typeof load === 'object' ? load.paths : undefined);
@@ -118,6 +136,7 @@ export class Session implements vscode.Disposable {
     if (typeof this.load === 'object' && !(await areThere(this.load.paths))) {
       this.choose(undefined);
     }
+    await this.lookAt(vscode.window.activeTextEditor, true);
     if (this.load === 'off') {
       await server.ask('perfline.unload');
     } else if (this.load !== undefined) {

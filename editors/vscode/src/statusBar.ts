@@ -119,6 +119,8 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
       'perfline.loadRecording',
       'perfline.unloadRecording',
       'perfline.goToHotLine',
+      'perfline.locateFolder',
+      'perfline.chooseSources',
     ],
   };
   const line = (it: string) => text.appendText(it).appendMarkdown('\n\n');
@@ -167,6 +169,8 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
       link(vscode.l10n.t('Hot Lines…'), 'perfline.goToHotLine'),
       link(vscode.l10n.t('Load…'), 'perfline.loadRecording'),
       link(vscode.l10n.t('Unload'), 'perfline.unloadRecording'),
+      ...(sources.missing > 0 ? [link(vscode.l10n.t('Locate Folder…'), 'perfline.locateFolder')] : []),
+      ...(sources.ambiguous > 0 ? [link(vscode.l10n.t('Choose Sources…'), 'perfline.chooseSources')] : []),
     ].join(' · '),
   );
   return text;

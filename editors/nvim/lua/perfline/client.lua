@@ -40,7 +40,7 @@ local M = {}
 ---@field withoutLines string? why no line is known, and what to do about it
 ---@field attributedText { cpu: string?, cuda: string? } shares
 ---@field evidence { exact: integer, inferred: integer, function: integer } lines
----@field sources { found: integer, edited: integer, missing: integer } files
+---@field sources { found: integer, edited: integer, missing: integer, ambiguous: integer } files
 ---@field sitePackages string[]
 ---@field summary string
 

@@ -64,6 +64,8 @@ pub struct KeptFile {
     pub is_user_code: bool,
     /// Whether the text on disk is the one that ran.
     pub fit: SourceFit,
+    /// Files that it may be as well, relative to the root.
+    pub others: Vec<PathBuf>,
     /// The text that ran.
     pub text: KeptText,
 }

@@ -81,6 +81,10 @@ pub struct SourceFile {
     pub is_user_code: bool,
     /// Whether the text on disk is the one that ran.
     pub fit: SourceFit,
+    /// Files of your code, relative to the root, that go with the recorded path and functions as well as that at `path` does. A ledger file has none: on
+    /// another machine they say nothing.
+    #[serde(skip)]
+    pub others: Vec<PathBuf>,
 }
 
 /// Everything that one line was charged with, over the whole recording.

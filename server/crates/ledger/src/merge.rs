@@ -1,6 +1,7 @@
 //! Adding ledgers. Every field is a sum, a minimum, a maximum or a union, so the order does not matter. Each function
 //! takes all fields apart, so that the compiler reports a new one that is not added.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::amount::Amount;
@@ -121,11 +122,12 @@ pub(crate) fn merge_map<K: Ord + Clone, V: Clone>(
 }
 
 impl SourceFile {
-    /// Ranks may differ in what they found: keeps the better fit, and the lesser path where both found one.
+    /// Ranks may differ in what they found: keeps the better fit, and the lesser path where both found one; of ledger files nobody
+    /// knows what else a file may be.
     fn merge(&mut self, other: &Self) {
         self.is_user_code |= other.is_user_code;
-        let (mine, theirs) =
-            ((self.fit, &self.path, &self.recorded), (other.fit, &other.path, &other.recorded));
+        let mine = (self.fit, &self.path, &self.recorded, Reverse(&self.others));
+        let theirs = (other.fit, &other.path, &other.recorded, Reverse(&other.others));
         if theirs < mine {
             let is_user_code = self.is_user_code;
             *self = Self { is_user_code, ..other.clone() };
@@ -462,7 +464,7 @@ mod tests {
         ) -> Ledger {
             let mut ledger = Ledger { lines, steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
             let path = path.map(std::path::PathBuf::from);
-            ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_user_code, fit });
+            ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_user_code, fit, ..SourceFile::default() });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {
                 ledger.unattributed.charge(Reason::NoLaunch, metric, rest);
                 let own = ledger.lines.values().map(|line| line.own(metric));

@@ -20,6 +20,7 @@ pub fn post_file(ledger: &mut Ledger, sources: &RecordedSources, file: &StackFil
         path: source.and_then(|source| source.path.clone()),
         is_user_code: file.is_user_code,
         fit: source.map_or(ledger::SourceFit::Missing, |source| source.fit),
+        others: source.map(|source| source.others.clone()).unwrap_or_default(),
     };
     ledger.files.insert(file.key.clone(), entry);
 }

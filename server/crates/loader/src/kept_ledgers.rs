@@ -132,11 +132,13 @@ impl LedgerStore<'_> {
             }
         }
         files.iter().for_each(|(_, identity)| identity.add_to(&mut hash));
-        let LoadOptions { mine, ignore_exact, text_cache, git_texts, .. } = self.options;
+        let LoadOptions { mine, mappings, ignore_exact, text_cache, git_texts, .. } = self.options;
         hash.number(i64::from(*ignore_exact));
         hash.number(i64::from(text_cache.is_some()));
         hash.number(i64::from(*git_texts));
         mine.iter().for_each(|it| hash.bytes(it.text().as_bytes()));
+        hash.bytes(&mappings.len().to_le_bytes());
+        mappings.iter().for_each(|it| hash.bytes(it.to_string().as_bytes()));
         self.search.finder.add_places_to(&mut hash);
         let is_settled = files.iter().all(|(_, identity)| identity.is_settled());
         Some(EntryKey { hash: hash.0, files, is_settled })
@@ -332,6 +334,7 @@ impl LedgerStore<'_> {
 fn place(source: &mut SourceFile, found: Option<&KeptFile>) {
     source.path = found.and_then(|it| it.path.clone());
     source.fit = found.map_or(ledger::SourceFit::Missing, |it| it.fit);
+    source.others = found.map(|it| it.others.clone()).unwrap_or_default();
 }
 
 fn to_recorded_file(file: &KeptFile) -> RecordedFile {
@@ -369,6 +372,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Option<Vec<K
             path: found.path,
             is_user_code: found.is_user_code,
             fit: found.fit,
+            others: found.others,
             text,
         })
     };

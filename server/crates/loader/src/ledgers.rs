@@ -89,7 +89,7 @@ pub(crate) fn from_ledger_file(
     Ok((inputs, head.failures))
 }
 
-/// Where a source is on this machine: where it was, else at the same place below the root. With that whether it is the text
+/// Where a source is on this machine: where a mapping leads to, else where it was, else at the same place below the root. With that whether it is the text
 /// that ran. Of a text that nobody knew, nothing changes.
 fn located(
     key: &str,
@@ -99,8 +99,9 @@ fn located(
 ) -> (Option<PathBuf>, SourceFit) {
     let Some(ran) = ran else { return (source.path.clone(), source.fit) };
     let below_root = finder.root().join(Path::new(key));
+    let mapped = finder.mapped_path(&source.recorded);
     let mut edited = None;
-    for path in source.path.iter().chain([&below_root]) {
+    for path in mapped.iter().chain(&source.path).chain([&below_root]) {
         match finder.folders().read(path) {
             Some(text) if TextDigest::of(&text) == *ran => {
                 return (Some(path.clone()), SourceFit::Fits);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use attribution::StackOptions;
 use recorded::TextsByFile;
 
-use crate::{LedgerCache, MemoryLimit, MinePattern};
+use crate::{LedgerCache, MemoryLimit, MinePattern, SourceMapping};
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct LoadOptions {
     pub sites: Option<Vec<PathBuf>>,
     /// Library files that count as the user's code.
     pub mine: Vec<MinePattern>,
+    /// Where the files of recorded folders are, as somebody said.
+    pub mappings: Vec<SourceMapping>,
     /// Traces of the capture of the CUDA graphs that the recording replays; where there is none, those in the folder of a trace
     /// whose names say so are tried.
     pub captures: Vec<PathBuf>,
@@ -96,6 +98,7 @@ impl LoadOptions {
             root: root.into(),
             sites,
             mine: Vec::new(),
+            mappings: Vec::new(),
             captures: Vec::new(),
             ignore_exact: false,
             known_texts: TextsByFile::new(),

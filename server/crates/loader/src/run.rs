@@ -13,6 +13,15 @@ use pysource::LineMap;
 use recorded::{RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 use stack_books::StackBooks;
 
+use crate::SourceMapping;
+
+/// How another file is chosen that goes with what was recorded of `file` as well; `None` if there is none.
+#[must_use]
+pub fn other_choice(file: &SourceFile) -> Option<String> {
+    let mapping = SourceMapping::between(&file.recorded, file.others.first()?)?;
+    Some(format!("--map {mapping} chooses the other"))
+}
+
 /// What an input turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InputKind {
@@ -225,8 +234,8 @@ impl Run {
         })
     }
 
-    /// What is doubtful about the sources: one line for the files on disk that may not be the text that ran, one for those that
-    /// are not, one for those in which nothing is found again, and one for those that were not found. Time in the latter two is
+    /// What is doubtful about the sources: one line for files that are there several times, one for those on disk that may not be the text that ran,
+    /// one for those that are not, one for those in which nothing is found again, and one for those that were not found. Time in the latter two is
     /// shown on functions where the recording names no line. Where the text that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
@@ -275,8 +284,28 @@ impl Run {
             ["is not the text that ran", "are not the text that ran"],
             "check out the version that was recorded",
         );
-        let missing =
-            doubt(SourceFit::Missing, ["was not found", "were not found"], "pass --root or --site");
-        [newer, arranged, edited, missing].into_iter().flatten().collect()
+        let missing = doubt(
+            SourceFit::Missing,
+            ["was not found", "were not found"],
+            "pass --root, --site or --map",
+        );
+        [self.choices(), newer, arranged, edited, missing].into_iter().flatten().collect()
+    }
+
+    /// Of which of your files there are several that what was recorded goes with equally well: a sentence, if there are some.
+    fn choices(&self) -> Option<String> {
+        let mut files = self.merged.files.iter().filter(|(_, it)| !it.others.is_empty());
+        let (key, file) = files.next()?;
+        let other = file.others.first()?;
+        let how = other_choice(file).map_or(String::new(), |it| format!("; {it}"));
+        let more = match files.count() {
+            0 => String::new(),
+            n => format!(" ({n} more files likewise)"),
+        };
+        Some(format!(
+            "{} is {key} or {} by its functions, and is taken for the former{more}{how}",
+            file.recorded,
+            other.display()
+        ))
     }
 }

@@ -20,10 +20,13 @@ const MAX_BYTES: u64 = 16 << 20;
 #[must_use]
 pub fn source_folders(options: &LoadOptions) -> SourceFolders {
     let libraries = libraries(&library_roots(options));
-    SourceFolders::new(std::iter::once(&options.root).chain(&libraries))
+    let mapped = options.mappings.iter().map(|it| options.root.join(it.folder()));
+    let mapped: Vec<PathBuf> = mapped.collect();
+    SourceFolders::new(std::iter::once(&options.root).chain(&libraries).chain(&mapped))
 }
 
-/// The folders that sources are read from: the root and the library roots, with the standard libraries beside them.
+/// The folders that sources are read from: the root and the library roots, with the standard libraries beside them, and the
+/// folders that others are mapped to.
 #[derive(Debug, Clone, Default)]
 pub struct SourceFolders {
     /// Without links.
@@ -132,7 +135,13 @@ impl<'a> RecordedPath<'a> {
 
     /// The names with `/` between them, and what an absolute path begins with.
     pub(crate) fn text(&self) -> String {
-        format!("{}{}", self.lead.unwrap_or_default(), self.names.join("/"))
+        self.folder(self.names.len())
+    }
+
+    /// Likewise of the folder that the first `n_names` lead to.
+    pub(crate) fn folder(&self, n_names: usize) -> String {
+        let names = self.names.get(..n_names).unwrap_or(&self.names);
+        format!("{}{}", self.lead.unwrap_or_default(), names.join("/"))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::user_code::{
     MinePattern, after_library_folder, is_generated_file, is_in_library_folder, is_plumbing,
     looks_like_library,
 };
-use crate::{LoadOptions, python_environment, walk};
+use crate::{LoadOptions, SourceMapping, python_environment, walk};
 
 /// Components that the end of a recorded path and that of a file must have in common for the file to be believed by its
 /// path; where only the name of the file agrees, most of its functions must be there too.
@@ -54,6 +54,8 @@ pub(crate) struct Finder {
     libraries: Vec<PathBuf>,
     folders: SourceFolders,
     mine: Vec<MinePattern>,
+    /// Where recorded folders are: absolute, without links if they are there.
+    mappings: Vec<SourceMapping>,
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
     /// Cells of notebooks below the root by the number in the name of their file (`pysource::cell_hash`). Filled when first
@@ -78,16 +80,17 @@ impl Finder {
         let folders = source_folders(options);
         Self {
             git: options.git_texts.then(|| GitTexts::new(&root)),
-            root,
             libraries,
             folders,
             mine: options.mine.clone(),
+            mappings: options.mappings.iter().map(|it| it.absolute(&root)).collect(),
             by_name: OnceLock::new(),
             cells: OnceLock::new(),
             text_cells: OnceLock::new(),
             files: Mutex::default(),
             seen: Mutex::default(),
             known_texts: options.known_texts.clone(),
+            root,
         }
     }
 
@@ -129,6 +132,7 @@ impl Finder {
         for recorded in recorded {
             has_cells |= pysource::recorded_cell(recorded).is_some();
             let Some(path) = RecordedPath::new(recorded) else { continue };
+            self.mapped(&path).iter().for_each(|it| note(it));
             let candidates = self.candidates(&path);
             candidates.iter().for_each(|(it, _)| note(&self.root.join(it)));
             self.library_paths(&path).for_each(|it| note(&it));
@@ -252,7 +256,7 @@ impl Finder {
             fit: SourceFit::Fits,
             module: Some(Arc::new(Module::parse(&text))),
             text: Some(text),
-            origin: TextOrigin::File,
+            ..RecordedSource::default()
         })
     }
 
@@ -309,11 +313,13 @@ impl Finder {
         ran: Option<TextOfFile>,
         at: RecordedAt,
     ) -> Option<RecordedSource> {
-        if ran.is_none() && self.is_of_library(file) {
+        let path = RecordedPath::new(&file.path);
+        let is_mapped = path.as_ref().is_some_and(|it| self.mapped_file(it).is_some());
+        if ran.is_none() && !is_mapped && self.is_of_library(file) {
             return None;
         }
         let mut best: Option<((bool, Match), PathBuf, PythonFile)> = None;
-        let path = RecordedPath::new(&file.path);
+        let mut others = Vec::new();
         let candidates = path.map(|it| self.candidates(&it)).unwrap_or_default();
         for (relative, is_certain) in candidates {
             let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
@@ -326,8 +332,14 @@ impl Finder {
             if !is_text && !is_certain && !found.has_most() {
                 continue;
             }
-            if best.as_ref().is_none_or(|(other, ..)| (is_text, found) > *other) {
-                best = Some(((is_text, found), relative, python));
+            let rank = (is_text, found);
+            match best.as_ref().map_or(std::cmp::Ordering::Greater, |(other, ..)| rank.cmp(other)) {
+                std::cmp::Ordering::Greater => {
+                    others.clear();
+                    best = Some((rank, relative, python));
+                }
+                std::cmp::Ordering::Equal => others.push(relative),
+                std::cmp::Ordering::Less => {}
             }
         }
         let Some(((is_text, found), relative, python)) = best else {
@@ -337,6 +349,8 @@ impl Finder {
             key: relative.to_string_lossy().replace('\\', "/"),
             path: Some(self.root.join(&relative)),
             is_user_code: true,
+            // What has no functions of its own says nothing of which one it is.
+            others: if has_named_functions(file) { others } else { Vec::new() },
             ..RecordedSource::default()
         };
         if let Some(ran) = ran {
@@ -410,9 +424,28 @@ impl Finder {
         Some(self.moved(file, at)?.source(missing(file)))
     }
 
-    /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
-    /// each, whether so much of the path agrees that it is believed to be the file.
+    /// Likewise of a path as it is recorded.
+    pub(crate) fn mapped_path(&self, recorded: &str) -> Option<PathBuf> {
+        self.mapped(&RecordedPath::new(recorded)?)
+    }
+
+    /// Where the file of a recorded path should be as somebody said, whether it is there or not.
+    fn mapped(&self, recorded: &RecordedPath<'_>) -> Option<PathBuf> {
+        SourceMapping::path(&self.mappings, recorded)
+    }
+
+    /// The same, if it is there.
+    fn mapped_file(&self, recorded: &RecordedPath<'_>) -> Option<PathBuf> {
+        self.mapped(recorded).filter(|it| self.python_file(it).is_some())
+    }
+
+    /// The file that a mapping leads to, else files under the root whose path ends like the recorded one; those that agree
+    /// longest, shortest path first. What is below the root is relative to it. With each, whether so much of the path agrees
+    /// that it is believed to be the file.
     fn candidates(&self, recorded: &RecordedPath<'_>) -> Vec<(PathBuf, bool)> {
+        if let Some(path) = self.mapped_file(recorded) {
+            return vec![(path.strip_prefix(&self.root).unwrap_or(&path).to_owned(), true)];
+        }
         let text = recorded.text();
         if is_in_library_folder(&text) {
             return Vec::new();
@@ -494,7 +527,7 @@ impl Finder {
             fit,
             module,
             text,
-            origin: TextOrigin::File,
+            ..RecordedSource::default()
         })
     }
 
@@ -725,6 +758,69 @@ mod tests {
         // Nothing else is recorded here, so it stands for code of the user.
         let expected = Some((at.join("elsewhere/secret.py"), true));
         assert_eq!(found(&root, &sites, &format!("{here}/elsewhere/secret.py")), expected);
+    }
+
+    #[test]
+    fn mappings_lead_to_files_before_their_names_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let (root, site) = (at.join("project"), at.join("site-packages"));
+        for name in [
+            "project/a/models/net.py",
+            "project/b/models/net.py",
+            "project/train.py",
+            "elsewhere/train.py",
+            "elsewhere/vllm/core.py",
+            "site-packages/vllm/core.py",
+        ] {
+            let path = at.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "def work():\n    pass\n").unwrap();
+        }
+        let find = |mappings: &[&str], recorded: &str| {
+            let mappings = mappings.iter().map(|it| it.parse().unwrap()).collect();
+            let options =
+                LoadOptions { mappings, ..LoadOptions::new(&root, Some(vec![site.clone()])) };
+            let file = RecordedFile {
+                path: recorded.to_owned(),
+                functions: vec![("work".to_owned(), 1)],
+                ..Default::default()
+            };
+            let files = std::slice::from_ref(&file);
+            let found =
+                Finder::new(&options).find(files, &TextsByFile::new(), RecordedAt::default());
+            let source = found.get(recorded).unwrap().clone();
+            let path = source.path.unwrap().strip_prefix(&at).unwrap().to_owned();
+            assert_eq!((source.fit, source.is_user_code), (SourceFit::Fits, true), "{recorded}");
+            (path.to_string_lossy().into_owned(), source.key, source.others)
+        };
+        let net = "/srv/app/models/net.py";
+        let elsewhere = format!("/srv={}", at.join("elsewhere").display());
+        let rows = [
+            // Of several files that are as likely the shortest path, in the order of letters.
+            (&[][..], net, "project/a/models/net.py", &["b/models/net.py"][..]),
+            (&["/srv/app=b"], net, "project/b/models/net.py", &[]),
+            (&["/srv=elsewhere", "/srv/app/models=b/models"], net, "project/b/models/net.py", &[]),
+            // Where the mapping leads to no file, names count.
+            (&["/srv/app=c"], net, "project/a/models/net.py", &["b/models/net.py"]),
+            (&[&elsewhere], "/srv/train.py", "elsewhere/train.py", &[]),
+            (&[], "/srv/train.py", "project/train.py", &[]),
+            // What is mapped is yours, be it a library's or not.
+            (
+                &[&format!("{elsewhere}/vllm").replace("/srv", "vllm")],
+                "vllm/core.py",
+                "elsewhere/vllm/core.py",
+                &[],
+            ),
+        ];
+        for (mappings, recorded, expected, others) in rows {
+            let (path, key, found) = find(mappings, recorded);
+            assert_eq!(path, expected, "{mappings:?} {recorded}");
+            assert_eq!(found, others.iter().map(PathBuf::from).collect::<Vec<_>>());
+            // A file outside of the root is known by all of its path.
+            let place = at.join(&path);
+            assert_eq!(Path::new(&key), place.strip_prefix(&root).unwrap_or(&place));
+        }
     }
 
     #[test]

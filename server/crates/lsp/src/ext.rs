@@ -19,6 +19,8 @@ pub(crate) const SET_METRIC: &str = "perfline.setMetric";
 pub(crate) const SET_STEP: &str = "perfline.setStep";
 /// Chooses the rank.
 pub(crate) const SET_RANK: &str = "perfline.setRank";
+/// Chooses of which workspace folder the newest recording is shown.
+pub(crate) const SET_FOLDER: &str = "perfline.setFolder";
 /// Chooses which lines are shown, and which part of the recording.
 pub(crate) const SET_FILTER: &str = "perfline.setFilter";
 /// Lists what can be chosen so.
@@ -51,9 +53,13 @@ pub(crate) const PAGE: &str = "perfline.page";
 pub(crate) const VIEW: &str = "perfline.view";
 /// Says where a recorded line is now.
 pub(crate) const PLACE: &str = "perfline.place";
+/// Lists files that were not found, and those that may be several.
+pub(crate) const SOURCES: &str = "perfline.sources";
+/// Says which mapping leads to a folder.
+pub(crate) const LOCATE: &str = "perfline.locate";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 23] = [
+pub(crate) const COMMANDS: [&str; 26] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -62,6 +68,7 @@ pub(crate) const COMMANDS: [&str; 23] = [
     SET_METRIC,
     SET_STEP,
     SET_RANK,
+    SET_FOLDER,
     SET_FILTER,
     FILTER_VALUES,
     HOT_LINES,
@@ -77,6 +84,8 @@ pub(crate) const COMMANDS: [&str; 23] = [
     PAGE,
     VIEW,
     PLACE,
+    SOURCES,
+    LOCATE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

@@ -120,11 +120,12 @@ fn is_news(state: &SessionState, target: &LoadTarget) -> bool {
 /// The recording that a mode shows, if there is one.
 pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
     let folders = session.folders();
+    let before_others = session.state().folder.clone();
     let recordings = Arc::clone(&session.config.recordings);
     let search = move || {
         let (inputs, root) = match &mode {
             Mode::Off => return None,
-            Mode::Newest => newest(&*recordings, &folders)?,
+            Mode::Newest => newest(&*recordings, &folders, before_others.as_deref())?,
             Mode::Named(paths) => {
                 let folders: Vec<PathBuf> = folders.into_iter().map(|(it, _)| it).collect();
                 named(&*recordings, paths, &folders)?
@@ -195,13 +196,17 @@ pub(crate) async fn compare(session: &Session) {
     }
 }
 
-/// Its files, and the folder of its code.
+/// The files of the newest recording, and the folder of its code: of one folder, if there are recordings in that.
 fn newest(
     recordings: &dyn Recordings,
     folders: &[(PathBuf, Settings)],
+    before_others: Option<&Path>,
 ) -> Option<(Vec<PathBuf>, PathBuf)> {
+    let mut found = all(recordings, folders);
     // Of several that are as new as each other, the first.
-    all(recordings, folders).into_iter().next().map(|it| (it.run.inputs, it.folder))
+    let is_before = |it: &WorkspaceRecording| Some(it.folder.as_path()) == before_others;
+    let place = found.iter().position(is_before).unwrap_or(0);
+    (place < found.len()).then(|| found.swap_remove(place)).map(|it| (it.run.inputs, it.folder))
 }
 
 /// A recording in the workspace.
@@ -414,6 +419,7 @@ pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
     let Config { text_cache, ledger_cache, .. } = &session.config;
     LoadOptions {
         mine: settings.mine,
+        mappings: settings.mappings,
         captures: settings.captures.iter().map(|it| root.join(it)).collect(),
         git_texts: true,
         text_cache: text_cache.clone().filter(|_| settings.keeps_sources),

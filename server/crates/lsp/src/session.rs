@@ -82,6 +82,8 @@ pub(crate) struct SessionState {
     /// The books of that part, once they were read.
     pub(crate) part: Option<Arc<PartBooks>>,
     pub(crate) mode: Mode,
+    /// The workspace folder whose newest recording goes before those of others.
+    pub(crate) folder: Option<PathBuf>,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What is being loaded.
     pub(crate) loading: Option<Loading>,

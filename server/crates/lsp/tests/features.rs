@@ -451,7 +451,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.page, perfline.view, perfline.place",
+             perfline.setStep, perfline.setRank, perfline.setFolder, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.page, perfline.view, perfline.place, perfline.sources, perfline.locate",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (
@@ -692,7 +692,7 @@ async fn status() {
         "attributed": {"cpu": 1.0, "cuda": 1.0},
         "attributedText": {"cpu": "100 %", "cuda": "100 %"},
         "evidence": {"exact": 3, "inferred": 0, "function": 0},
-        "sources": {"found": 1, "edited": 0, "missing": 0},
+        "sources": {"found": 1, "edited": 0, "missing": 0, "ambiguous": 0},
         "sitePackages": ["/env"],
         "summary": "2 ranks · mean of 2 steps · 10 ms",
     });

@@ -136,6 +136,8 @@ pub struct RecordedSource {
     pub text: Option<Arc<str>>,
     /// Where `text` comes from.
     pub origin: TextOrigin,
+    /// Files of your code, relative to the root, that go with the recorded path and functions as well as that at `path` does.
+    pub others: Vec<PathBuf>,
 }
 
 /// The source files of a recording by their recorded paths. A file that is not listed counts as a library's, unfound.

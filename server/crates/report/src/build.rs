@@ -726,7 +726,7 @@ mod tests {
               rank  kind    events     read           file
                  0  kineto    1234  555 KiB  in part  trace.json.gz
               ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
-              ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root or --site
+              ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root, --site or --map
 
             Books
                                           lines  + unattributed     = total

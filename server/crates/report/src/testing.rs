@@ -185,6 +185,7 @@ pub(crate) fn training() -> Run {
             path: path.map(PathBuf::from),
             is_user_code,
             fit,
+            ..SourceFile::default()
         };
         ledger.files.insert(name.to_owned(), file);
     }

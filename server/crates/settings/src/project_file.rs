@@ -138,6 +138,7 @@ fn confined(
     let instead = match setting.kind {
         SettingKind::Folders => "with --site, or in the settings of your editor",
         SettingKind::Paths => "with --capture, or in the settings of your editor",
+        SettingKind::Mappings => "with --map, or in the settings of your editor",
         SettingKind::Memory => {
             let limit = value.as_str().and_then(|it| it.parse::<MemoryLimit>().ok());
             let is_lower = limit.is_some_and(|it| it.bytes() < MemoryLimit::Auto.bytes());
@@ -145,8 +146,8 @@ fn confined(
         }
         _ => return Ok(Some(value.clone())),
     };
-    let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let paths = texts.map(|text| {
+    let below = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
         let path = Path::new(text);
         let is_plain =
             path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
@@ -156,8 +157,18 @@ fn confined(
             ));
         }
         Ok(Value::String(folder.join(path).to_string_lossy().into_owned()))
-    });
-    paths.collect::<Result<Vec<Value>, String>>().map(|it| Some(Value::Array(it)))
+    };
+    let confined = match value {
+        Value::Object(by_name) => {
+            let entries = by_name.iter().map(|(name, it)| Ok((name.clone(), below(it)?)));
+            Value::Object(entries.collect::<Result<_, String>>()?)
+        }
+        _ => {
+            let items = value.as_array().into_iter().flatten().map(below);
+            Value::Array(items.collect::<Result<_, String>>()?)
+        }
+    };
+    Ok(Some(confined))
 }
 
 #[cfg(test)]
@@ -189,6 +200,8 @@ mod tests {
             [recordings]
             exclude = ["old/**"]
             captures = ["runs/capture.json"]
+            [sources.map]
+            "/srv/app" = "services/app"
             [python]
             sitePackages = ["env/site-packages"]
             [rules.sync]
@@ -205,6 +218,8 @@ mod tests {
         assert_eq!((settings.keeps_ledgers, settings.view.threshold), (false, 0.01));
         assert!(settings.wants("runs/a.json") && !settings.wants("old/a.json"));
         assert_eq!(settings.captures, [PathBuf::from("/project/runs/capture.json")]);
+        let mapping = "/srv/app=/project/services/app".parse().unwrap();
+        assert_eq!(settings.mappings, [mapping]);
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/project/env/site-packages")]));
         let mut severities = Severities::default();
         severities.set("sync", None);

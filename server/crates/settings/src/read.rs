@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use ide::{Charge, HintFormat, View, ViewMetric};
-use loader::{MemoryLimit, MinePattern};
+use loader::{MemoryLimit, MinePattern, SourceMapping};
 use serde_json::Value;
 
 use crate::fault::{SettingFault, ValueFault};
 use crate::globs::Glob;
 use crate::table::{
-    CACHE, CAPTURES, CHARGE, DIAGNOSTICS, EXCLUDE, FORMAT, HINTS, INCLUDE, KEEP, LENSES, MEMORY,
-    METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, Setting, THRESHOLD,
+    CACHE, CAPTURES, CHARGE, DIAGNOSTICS, EXCLUDE, FORMAT, HINTS, INCLUDE, KEEP, LENSES, MAP,
+    MEMORY, METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, Setting, THRESHOLD,
 };
 use crate::values::{
-    boolean, folders, globs, memory_limit, mine, parsed, paths, percent, period, severities,
-    thresholds,
+    boolean, folders, globs, mappings, memory_limit, mine, parsed, paths, percent, period,
+    severities, thresholds,
 };
 
 /// What the user chose, as [`crate::SETTINGS`] describes it.
@@ -28,6 +28,8 @@ pub struct Settings {
     pub sites: Option<Vec<PathBuf>>,
     /// Library code that counts as the user's.
     pub mine: Vec<MinePattern>,
+    /// Where folders of the recording are.
+    pub mappings: Vec<SourceMapping>,
     /// Whether the texts that ran are kept.
     pub keeps_sources: bool,
     /// Whether the ledgers of recordings are kept.
@@ -68,6 +70,7 @@ impl Settings {
             captures: reader.get(&CAPTURES, paths),
             sites: reader.get(&SITES, folders),
             mine: reader.get(&MINE, mine),
+            mappings: reader.get(&MAP, mappings),
             view: View {
                 metric: reader.get(&METRIC, |value| parsed(value, ViewMetric::parse)),
                 charge: reader.get(&CHARGE, |value| parsed(value, Charge::parse)),
@@ -89,11 +92,12 @@ impl Settings {
         (settings, reader.faults)
     }
 
-    /// Whether what is decided while a recording is loaded is the same: which library lines are found, which lines are the
-    /// user's, and what graphs captured.
+    /// Whether what is decided while a recording is loaded is the same: which files are found, which lines are the user's,
+    /// and what graphs captured.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
-        (&self.sites, &self.mine, &self.captures) == (&other.sites, &other.mine, &other.captures)
+        (&self.sites, &self.mine, &self.mappings, &self.captures)
+            == (&other.sites, &other.mine, &other.mappings, &other.captures)
     }
 
     /// Whether a file, by its path below the folder of the project and with `/`, may be a recording.

@@ -35,6 +35,9 @@ pub enum SettingKind {
     Folders,
     /// A list of files. A client takes it from no workspace that its user does not trust.
     Paths,
+    /// An object: where a folder of the recording is, by its path as recorded. A client takes it from no workspace that its user
+    /// does not trust.
+    Mappings,
     /// An object: the name of a severity, or [`ide::Severities::OFF`], by rule.
     Severities,
     /// An object: numbers by threshold, by rule.
@@ -81,6 +84,9 @@ settings! {
     MINE: "code.mine", SettingKind::List("packages and globs"), [],
         "Library code that counts as yours: names of packages (`vllm`) or patterns of recorded paths \
          (`vllm/model_executor/**`).";
+    MAP: "sources.map", SettingKind::Mappings, {},
+        "Where folders of the recording are, by their paths as recorded: `{\"/srv/app\": \"services/app\"}`. What is not absolute \
+         is below the workspace folder. A single file can be mapped, too.";
     KEEP: "sources.keep", SettingKind::Boolean, true,
         "Keeps a copy of your source files as they ran when a recording is loaded for the first time, in the cache folder of \
          your account, so that numbers stay on their lines when a file is changed later.";

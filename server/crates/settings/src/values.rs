@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ide::{Period, Severities, Severity, Thresholds, UnknownName};
-use loader::{InvalidMemoryLimit, InvalidPattern, MemoryLimit, MinePattern};
+use loader::{InvalidMemoryLimit, InvalidPattern, MemoryLimit, MinePattern, SourceMapping};
 use serde_json::Value;
 
 use crate::fault::ValueFault;
@@ -49,6 +49,20 @@ pub(crate) fn severities(value: &Value) -> Result<Severities, ValueFault> {
         severities.set(rule, severity);
     }
     Ok(severities)
+}
+
+/// `{"/srv/app": "services/app"}`.
+pub(crate) fn mappings(value: &Value) -> Result<Vec<SourceMapping>, ValueFault> {
+    let folders = value.as_object().ok_or_else(|| format!("expected an object, found {value}"))?;
+    let folders = folders.iter().filter(|(_, value)| !value.is_null());
+    let read = |(recorded, folder): (&String, &Value)| {
+        let fault = |message| ValueFault { keys: vec![recorded.clone()], message };
+        let Some(folder) = folder.as_str() else {
+            return Err(fault(format!("{recorded}: expected a string, found {folder}")));
+        };
+        SourceMapping::new(recorded, folder).map_err(|it| fault(it.to_string()))
+    };
+    folders.map(read).collect()
 }
 
 /// `{"sync": {"warning": 10}}`.

@@ -7,6 +7,7 @@ mod details;
 mod filter_values;
 mod findings;
 mod flame;
+mod folder;
 mod heat;
 mod hot_lines;
 mod memory_timeline;
@@ -15,6 +16,7 @@ mod place;
 mod recordings;
 mod report;
 mod requested_load;
+mod sources;
 pub(crate) mod status;
 mod timeline;
 
@@ -50,6 +52,7 @@ pub(crate) async fn handle(
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
         ext::SET_RANK => set_rank(session, &arguments).await?,
+        ext::SET_FOLDER => folder::set(session, &arguments)?,
         ext::SET_FILTER => set_filter(session, &arguments).await?,
         ext::FILTER_VALUES => filter_values::handle(session).await?,
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
@@ -63,6 +66,8 @@ pub(crate) async fn handle(
         ext::PAGE => page::given(session).await?,
         ext::VIEW => page::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,
+        ext::SOURCES => sources::list(session).await?,
+        ext::LOCATE => sources::locate(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,
         unknown => {

@@ -52,7 +52,13 @@ fn manifest(text: &str) -> String {
         let name = format!("perfline.{}", it.name);
         assert_eq!(
             restricted.as_array().unwrap().contains(&json!(name)),
-            matches!(it.kind, SettingKind::Folders | SettingKind::Paths | SettingKind::Memory),
+            matches!(
+                it.kind,
+                SettingKind::Folders
+                    | SettingKind::Paths
+                    | SettingKind::Mappings
+                    | SettingKind::Memory
+            ),
             "restrictedConfigurations: {name}"
         );
         let sections = contents.pointer("/contributes/configuration").and_then(Value::as_array);
@@ -97,6 +103,9 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         SettingKind::Folders => {
             vec![("type", json!(["array", "null"])), ("items", json!({"type": "string"}))]
         }
+        SettingKind::Mappings => {
+            vec![("type", json!("object")), ("additionalProperties", json!({"type": "string"}))]
+        }
         SettingKind::Severities => vec![
             ("type", json!("object")),
             ("additionalProperties", json!({"enum": severity_names()})),
@@ -113,7 +122,9 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         ],
     };
     let scope = match setting.kind {
-        SettingKind::Folders | SettingKind::Paths | SettingKind::Memory => "machine-overridable",
+        SettingKind::Folders | SettingKind::Paths | SettingKind::Mappings | SettingKind::Memory => {
+            "machine-overridable"
+        }
         _ => "resource",
     };
     fields.extend([
@@ -137,7 +148,10 @@ fn manifest_texts(text: &str) -> String {
                     .map(|choice| (choice_key(it, choice.name), choice.description.to_owned())),
             ),
             SettingKind::Template => description = meaning(it),
-            SettingKind::Folders | SettingKind::Paths | SettingKind::Memory => {
+            SettingKind::Folders
+            | SettingKind::Paths
+            | SettingKind::Mappings
+            | SettingKind::Memory => {
                 description += " Not taken from the workspace in Restricted Mode.";
             }
             _ => {}
@@ -181,6 +195,7 @@ fn type_name(setting: &Setting) -> String {
         SettingKind::Memory => "`auto` or an amount (`512M`, `8G`)".to_owned(),
         SettingKind::Folders => "list of folders, or null".to_owned(),
         SettingKind::Paths => "list of paths".to_owned(),
+        SettingKind::Mappings => "object: folder by its path as recorded".to_owned(),
         SettingKind::Severities => format!("object: {} by rule", listed(severity_names())),
         SettingKind::Thresholds => {
             "object: numbers by threshold, by [rule](rules/README.md)".to_owned()

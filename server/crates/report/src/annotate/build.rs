@@ -250,7 +250,7 @@ fn file(
             Some("not found here (see --root): the text is that of the recording")
         }
         SourceFit::Missing => {
-            Some("not found here (see --root, --site): lines are listed without text")
+            Some("not found here (see --root, --map, --site): lines are listed without text")
         }
     }
     .map(str::to_owned);
@@ -278,6 +278,10 @@ fn file(
             found.said.iter().map(line).collect()
         }
     };
+    if let Some(choice) = loader::other_choice(found.source) {
+        let choice = format!("another file goes with what was recorded as well; {choice}");
+        doubt = Some(doubt.map_or(choice.clone(), |it| format!("{it}; {choice}")));
+    }
     let name = found.name.to_owned();
     AnnotatedFile { name, extent: extent(recording.run, found), has_text, doubt, rows }
 }

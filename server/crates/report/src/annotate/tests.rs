@@ -67,7 +67,7 @@ line     share     own   total     own backward    wait waiting    idle    comm 
   25      60 %    4 ms  9.9 ms    6 ms                                                                  3         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of thread time · function
-not found here (see --root, --site): lines are listed without text
+not found here (see --root, --map, --site): lines are listed without text
       per step     cpu     cpu    cuda              gpu             gpu exposed
 line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
    4 fn    2 %          200 µs                           200 µs                                                   │ in load, "fast"
@@ -107,7 +107,7 @@ fn a_narrow_terminal_gets_the_columns_that_matter_and_the_source_is_cut() {
           25      60 %    4 ms    6 ms         │         model(batch).sum().backward()
 
         helper.py · 1.95 % of thread time · function
-        not found here (see --root, --site): lines are listed without text
+        not found here (see --root, --map, --site): lines are listed without text
               per step     cpu    cuda     gpu
         line     share     own     own    wait │
            4 fn    2 %                         │ in load, "fast"
@@ -173,7 +173,7 @@ line     share     own   total     own backward    wait waiting    idle    comm 
   25    58.5 %    8 ms 19.8 ms   12 ms                                                                  6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
-not found here (see --root, --site): lines are listed without text
+not found here (see --root, --map, --site): lines are listed without text
        per run     cpu     cpu    cuda              gpu             gpu exposed
 line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
 1700                      4 ms                                                                                    │ in relu

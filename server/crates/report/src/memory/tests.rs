@@ -259,6 +259,7 @@ fn a_comment_silences_a_finding() {
         path: Some(path.clone()),
         is_user_code: true,
         fit: SourceFit::Fits,
+        ..SourceFile::default()
     };
     run.merged.files.insert("train.py".to_owned(), file);
     let text = format!("{}x = make()  # perfline: ignore[memory-peak-line]\n", "y = 1\n".repeat(6));

@@ -33,7 +33,7 @@ pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
         "attributed": {"cpu": null, "cuda": null},
         "attributedText": {"cpu": null, "cuda": null},
         "evidence": {"exact": 0, "inferred": 0, "function": 0},
-        "sources": {"found": 0, "edited": 0, "missing": 0},
+        "sources": {"found": 0, "edited": 0, "missing": 0, "ambiguous": 0},
         "sitePackages": [],
         "summary": ide::summary_of_nothing(&names(snapshot.loading.as_deref().unwrap_or(&[]))),
     });
@@ -87,6 +87,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
             "found": sources(SourceFit::Fits),
             "edited": sources(SourceFit::Edited),
             "missing": sources(SourceFit::Missing),
+            "ambiguous": own().filter(|it| !it.others.is_empty()).count(),
         },
         "sitePackages": loaded.sites,
         "summary": summary,

@@ -1,0 +1,75 @@
+// Where the sources of a recording are: in which of two files, in which folder, in which folder of the workspace.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, keepFailure, temporaryFolder, until } from './bench.mjs';
+import { slowModel, uploads } from './workspaces.mjs';
+
+let bench;
+
+before(async () => {
+  bench = await Bench.start();
+});
+afterEach(keepFailure);
+after(() => bench.stop());
+
+/** What the settings of a workspace say of where sources are. */
+const mappings = (folder) =>
+  JSON.parse(readFileSync(path.join(folder, '.vscode/settings.json'), 'utf8'))['perfline.sources.map'];
+
+test('of two files that may have been recorded, the user chooses one', async () => {
+  const folder = slowModel();
+  const text = readFileSync(path.join(folder, 'slow_model.py'));
+  renameSync(path.join(folder, 'slow_model.py'), path.join(temporaryFolder(), 'away.py'));
+  for (const name of ['a', 'b']) {
+    mkdirSync(path.join(folder, name));
+    writeFileSync(path.join(folder, name, 'slow_model.py'), text);
+  }
+  const window = await bench.open(folder, 'b/slow_model.py');
+  const question = await window.notification('Which file was recorded as slow_model.py?');
+  await window.screenshot('sources-which');
+  await question.getByRole('button', { name: 'Choose…' }).click();
+  await window.pick(/\bb\b/);
+  await window.goTo(46);
+  await window.line('x.max().item() > 100', /wait ×6/);
+  assert.deepEqual(mappings(folder), { 'slow_model.py': 'b/slow_model.py' });
+  await window.close();
+});
+
+test('files that were not found are found in the folder that the user names', async () => {
+  const folder = slowModel();
+  const elsewhere = temporaryFolder();
+  renameSync(path.join(folder, 'slow_model.py'), path.join(elsewhere, 'slow_model.py'));
+  const window = await bench.open(folder);
+  const question = await window.notification('No source file of the recording was found');
+  await window.screenshot('sources-missing');
+  await question.getByRole('button', { name: 'Locate Folder…' }).click();
+  await window.chooseFolder(folder, elsewhere);
+  await until(() => mappings(folder)?.['slow_model.py'] === `${elsewhere}/slow_model.py`, 'the setting');
+  await window.command('Perfline: Go to Hot Line…');
+  await window.pick('loss.backward()');
+  await window.page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  await window.line('loss.backward()', /4\.2 ms gpu/);
+  await window.close();
+});
+
+test('of several folders, the recording of the one that is looked at is shown', async () => {
+  const workspace = path.join(temporaryFolder(), 'two.code-workspace');
+  const [first, second] = [slowModel(), uploads()];
+  const folders = [first, second].map((it) => ({ path: it, name: path.basename(it) }));
+  writeFileSync(workspace, JSON.stringify({ folders }));
+  const window = await bench.open(workspace, path.join(first, 'slow_model.py'));
+  await window.status(/slow_model\.json\.gz/);
+  await window.goTo(46);
+  await window.line('x.max().item() > 100', /wait ×6/);
+  await window.quickInput('Control+p', 'uploads.py');
+  await window.pick('uploads.py');
+  await window.status(/uploads\.json\.gz/);
+  await until(async () => Object.keys(await window.heat()).length > 0, 'lines with heat');
+  await window.quickInput('Control+p', 'slow_model.py');
+  await window.pick('slow_model.py');
+  await window.status(/slow_model\.json\.gz/);
+  await window.close();
+});
