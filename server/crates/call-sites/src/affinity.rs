@@ -527,6 +527,9 @@ fn called_function(
             let is_maker = class.is_some_and(|class| target.makers.contains(&class));
             let is_operator = callee.path.len() > 2 && callee.path[..2] == ["torch", "ops"];
             return match target.certainty {
+                _ if is_operator && key.is_other_operator(&callee.path) => {
+                    costs.call_other_operator
+                }
                 _ if is_maker || is_operator => 0,
                 _ if target.is_class => costs.call_object_class,
                 Certainty::Anything => costs.call_object_unknown,

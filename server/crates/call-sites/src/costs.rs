@@ -208,6 +208,9 @@ costs! {
     call_object_method = 12,
     /// `__call__` where a function of the text or a built-in is called.
     call_object_defined = 16,
+    /// An operator of `torch.ops` where another one is called: the built-in that runs it has its name, but for operators of a
+    /// higher order.
+    call_other_operator = 6,
     /// A dunder method where its function is called: `len` runs `__len__`.
     dunder_by_function = 1,
     /// A dunder method in a call that takes elements or runs functions.

@@ -61,7 +61,7 @@ pub(crate) struct FunctionKey {
     pub(crate) is_generator: bool,
     /// Of a generator: whether the frame goes on, rather than begins.
     pub(crate) is_resumed: bool,
-    /// What it calls by itself, if it may be what a decorator made of another function.
+    /// What it calls by itself, if it may be what a decorator made of another function, or calls an operator of `torch.ops`.
     pub(crate) calls: Vec<String>,
 }
 
@@ -79,6 +79,13 @@ pub(crate) struct FunctionSource {
 }
 
 impl FunctionKey {
+    /// Of what calls an operator of `torch.ops`: whether the recording shows another operator than `path` names.
+    pub(crate) fn is_other_operator(&self, path: &[String]) -> bool {
+        is_call_of_operator(&self.file, &self.name)
+            && !self.calls.is_empty()
+            && !path.iter().any(|it| self.calls.contains(it))
+    }
+
     /// Whether it may be what a decorator made of another function, and thus have any name.
     pub(crate) fn may_wrap(&self) -> bool {
         match &self.source {
@@ -137,6 +144,12 @@ pub(crate) const MODULE_GENERATORS: [&str; 8] = [
 
 /// Where they are defined.
 const MODULE_FILE: &str = "torch/nn/modules/module.py";
+
+/// Where the objects of `torch.ops` are defined, which are called by a `__call__` each, whatever the operator.
+const OPERATORS_FILE: &str = "torch/_ops.py";
+
+/// How many functions that wrap one another are looked through.
+const MAX_WRAPPERS: u32 = 3;
 
 /// How many of the names that a function calls are kept.
 const MAX_CALLS: usize = 32;
@@ -263,15 +276,24 @@ impl Keys {
     }
 }
 
-/// Whether what a Python event called `name` (`text`) runs says something about where it was called.
-pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definitions<'_>) -> bool {
-    match Frame::parse(text) {
+/// How many calls within one another, of what a Python event called `name` (`text`) runs, say something about where it was
+/// called.
+pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definitions<'_>) -> u32 {
+    let is_wrapper = match Frame::parse(text) {
+        // The built-in that it calls is named after the operator.
+        Some(frame) if is_call_of_operator(frame.file, frame.function) => return 1,
         Some(frame) => match definitions.of(name) {
             Some(definition) => is_nested(definition),
             None => is_wrapper(frame.file, frame.function),
         },
         None => text.starts_with("<built-in"),
-    }
+    };
+    if is_wrapper { MAX_WRAPPERS } else { 0 }
+}
+
+/// Whether a function is what `torch.ops.namespace.operator(…)` calls.
+fn is_call_of_operator(file: &str, function: &str) -> bool {
+    function == "__call__" && file.ends_with(OPERATORS_FILE)
 }
 
 /// Whether a call recorded as `call` is that of a built-in which runs the operator `operator`, by their names.

@@ -13,9 +13,6 @@ use crate::definitions::{Definition, Definitions, Start};
 use crate::keys::{self, Keys};
 use crate::microseconds::MicrosecondTimes;
 
-/// How many functions that wrap one another are looked through.
-const MAX_WRAPPERS: u32 = 3;
-
 /// All frames of a recording by function, and what their children are.
 pub(crate) struct Structure {
     pub(crate) codes: Vec<FunctionCode>,
@@ -63,14 +60,14 @@ impl Structure {
                 let keys = &mut structure.keys;
                 let key = if kind == HostKind::Operator {
                     keys.operator(profile, name)
-                } else if kinds.of(name, &mut definitions).looks_within {
+                } else if kinds.of(name, &mut definitions).looks_within > 0 {
                     within.clear();
                     structure.children.add_within(
                         profile,
                         &mut definitions,
                         &mut kinds,
                         event,
-                        MAX_WRAPPERS,
+                        u32::MAX,
                         &mut within,
                     );
                     within.sort_unstable();
@@ -357,7 +354,8 @@ impl Children {
         within: &mut Vec<StrId>,
     ) {
         let host = &profile.host;
-        if depth == 0 || !kinds.of(host.name[event.index()], definitions).looks_within {
+        let depth = depth.min(kinds.of(host.name[event.index()], definitions).looks_within);
+        if depth == 0 {
             return;
         }
         for &child in self.of(event) {
@@ -399,8 +397,8 @@ struct Kinds<'a> {
 /// What the name of a Python event shows.
 #[derive(Debug, Clone, Copy)]
 struct NameKind {
-    /// Whether what it runs says something about where it was called.
-    looks_within: bool,
+    /// How many calls within one another say something about where it was called: see [`keys::looks_within`].
+    looks_within: u32,
     /// Whether it is a frame that begins elsewhere than its function.
     is_resumed: bool,
 }

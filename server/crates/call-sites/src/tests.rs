@@ -29,6 +29,11 @@ fn frame(row: &str) -> Frame<'_> {
     Frame { function, children: children.collect() }
 }
 
+/// `outer > inner`: a child, and what it calls in turn if that is given.
+fn call(child: &str) -> (&str, Option<&str>) {
+    child.split_once(" > ").map_or((child, None), |(outer, inner)| (outer, Some(inner)))
+}
+
 /// The trace of frames one after the other, each with its children one after the other.
 fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
     let recorded = |name: &str| match name.split_once('@') {
@@ -56,8 +61,13 @@ fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
     for frame in frames {
         let duration = 20 * (frame.children.len() + 1);
         let parent = event(&recorded(frame.function), start, duration, None);
-        for (row, (name, _)) in frame.children.iter().enumerate() {
-            event(&recorded(name), start + 20.0 * row as f64 + 5.25, 10, Some(parent));
+        for (row, (child, _)) in frame.children.iter().enumerate() {
+            let (name, inner) = call(child);
+            let start = start + 20.0 * row as f64 + 5.25;
+            let outer = event(&recorded(name), start, 10, Some(parent));
+            if let Some(inner) = inner {
+                event(&recorded(inner), start + 2.25, 5, Some(outer));
+            }
         }
         start += duration as f64 + 10.0;
     }
@@ -109,6 +119,9 @@ fn programs() {
             found.next();
             for (child, expected) in &frame.children {
                 let line = found.next().unwrap_or_default();
+                if call(child).1.is_some() {
+                    found.next();
+                }
                 if line != *expected {
                     let _never_fails =
                         writeln!(wrong, "{name}: {child}: found {line}, expected {expected}");
