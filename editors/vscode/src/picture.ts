@@ -175,13 +175,15 @@ export class PicturePanel implements vscode.Disposable {
   }
 
   /** What says that something else is to be shown: another recording or, of a timeline and a flame graph, another rank; of a flame
-   * graph, another part. */
+   * graph, another part or baseline. */
   private shownOf(status: Status | undefined): string | undefined {
     if (status?.loaded !== true) {
       return undefined;
     }
     const { rank, filter, part } = status.view;
-    const chosen = this.picture.name === 'flame' ? { rank, filter, part } : this.rankArgument(status);
+    // There is a verdict once the two are compared.
+    const base = status.baseline?.verdict == null ? null : status.baseline.paths;
+    const chosen = this.picture.name === 'flame' ? { rank, filter, part, base } : this.rankArgument(status);
     return JSON.stringify([status.inputs, chosen]);
   }
 

@@ -29,7 +29,10 @@ impl OpenedRecording {
     }
 
     /// The same, with what `options` ask for beyond the command line.
-    fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(super) fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
         let (run, _) = inputs::load(&args, &options)?;
         let sources = loader::source_folders(&options);
         Ok(Self { args, options, run, sources })

@@ -205,6 +205,24 @@ async fn a_recording_is_compared_with_the_one_before() {
     let hover = client.request("textDocument/hover", at).await.unwrap();
     let text = hover["contents"]["value"].as_str().unwrap();
     assert!(text.contains("beside old.json.gz") && text.contains("720 µs"), "{text}");
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph["base"]["title"], "old.json.gz");
+    assert_eq!(graph["base"]["steps"], json!([8, 8]));
+    for metric in graph["metrics"].as_array().unwrap() {
+        for column in [metric, &metric["base"]] {
+            let amounts = column["amount"].as_array().unwrap().iter();
+            let sum: i64 = amounts.filter_map(Value::as_i64).sum();
+            assert_eq!(column["total"], sum, "{}", metric["id"]);
+        }
+        assert_eq!(metric["base"]["differs"] != json!([]), metric["id"] == "cpu");
+    }
+    let page = client.command("perfline.page", json!([])).await.unwrap();
+    assert!(page["html"].as_str().unwrap().contains("\"title\":\"old.json.gz\""));
+    // A part of what is shown has no counterpart in the baseline.
+    client.command("perfline.setFilter", json!([{"phase": "backward"}])).await.unwrap();
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph.get("base"), None);
+    client.command("perfline.setFilter", json!([{}])).await.unwrap();
     let sorted = json!([{"sort": "difference"}]);
     let hot = client.command("perfline.hotLines", sorted.clone()).await.unwrap();
     let deltas: Vec<&Value> =
@@ -218,6 +236,8 @@ async fn a_recording_is_compared_with_the_one_before() {
     assert!(verdict.ends_with("no line differs by more than the noise."), "{verdict}");
     client.command("perfline.load", json!([["new.json.gz"]])).await.unwrap();
     client.command("perfline.clearBaseline", json!([])).await.unwrap();
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph.get("base"), None);
     assert_eq!(client.hints(&uri).await, plain);
     let hot = client.command("perfline.hotLines", sorted).await.unwrap();
     assert_eq!(hot["lines"], json!([]));

@@ -18,8 +18,9 @@ use insights::{RuleOptions, Severity};
 use loader::{EventTimeline, MemoryHistory, Run, StackBooks};
 
 use crate::build::{ReportOptions, build_shown};
+use crate::diff::{DiffReport, name};
 use crate::filter::CodeFilter;
-use crate::flame::{self, FlameStacks};
+use crate::flame::{self, FlameBase, FlameStacks};
 use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
 use crate::part::RecordingPart;
@@ -60,7 +61,7 @@ pub struct Pictures {
 }
 
 /// What pictures are drawn from, as far as a recording was loaded with it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct PictureData<'a> {
     /// Amounts by whole stacks.
     pub stacks: Option<&'a StackBooks>,
@@ -72,6 +73,8 @@ pub struct PictureData<'a> {
     pub code: &'a CodeFilter,
     /// The part of the recording that is in its place.
     pub part: Option<&'a RecordingPart>,
+    /// What all of the recording is compared with.
+    pub base: Option<FlameBase<'a>>,
 }
 
 impl<'a> PictureData<'a> {
@@ -84,6 +87,7 @@ impl<'a> PictureData<'a> {
             histories: &run.histories,
             code,
             part,
+            base: None,
         }
     }
 }
@@ -104,11 +108,28 @@ impl Pictures {
     ) -> Self {
         let stacks = data.stacks.map(|it| FlameStacks::new(recording, it, data.code, data.part));
         Self {
-            flame: stacks.map(|it| flame::flame(recording, &it, title, *min_share)),
+            flame: stacks.map(|it| flame::flame(recording, &it, data.base, title, *min_share)),
             timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
             memory: memory_timeline(recording, data.histories, title, moments),
             served: None,
         }
+    }
+
+    /// The flame graph of the page of a comparison, where the stacks of both runs are known.
+    #[must_use]
+    pub fn of_comparison([base, new]: [&Recording<'_>; 2], found: &DiffReport<'_>) -> Self {
+        let books = base.run.stacks.as_ref().zip(new.run.stacks.as_ref());
+        let flame = books.map(|(of_base, of_new)| {
+            let base = FlameBase {
+                recording: base,
+                title: &name(base),
+                books: of_base,
+                difference: &found.difference,
+            };
+            let stacks = FlameStacks::new(new, of_new, CodeFilter::ALL, None);
+            flame::flame(new, &stacks, Some(base), &name(new), flame::PAGE_MIN_SHARE)
+        });
+        Self { flame, ..Self::default() }
     }
 
     /// Whether the page has a script.
@@ -407,7 +428,7 @@ mod tests {
         let recording = recording(&run, &sources);
         let books = run.stacks.as_ref().unwrap();
         let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
-        let graph = flame(&recording, &stacks, "a title", PAGE_MIN_SHARE);
+        let graph = flame(&recording, &stacks, None, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
         let report = build(&recording, &ReportOptions::new(3, rules));
         let page =
