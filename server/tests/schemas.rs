@@ -86,6 +86,7 @@ fn the_data_of_pictures_is_as_its_schema_says() {
     for (input, pictures) in [
         ("../simulated_cuda/torch2.15.0/slow_model.json.gz", &["timeline", "flame"][..]),
         ("../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz", &["memory"]),
+        ("../cpu/torch2.15.0/late_rank.slow_line", &["ranks"]),
     ] {
         output(&["report", input, "--html", page]);
         for picture in pictures {

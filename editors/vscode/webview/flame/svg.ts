@@ -10,7 +10,7 @@ export const LETTER_WIDTH = 6.7;
 
 /** Colours as CSS texts. */
 export type Colours = Record<
-  Kind | (typeof LEVELS)[number] | 'match' | 'text' | 'faint' | 'ground' | 'border' | 'focus',
+  Kind | (typeof LEVELS)[number] | 'match' | 'heat' | 'label' | 'text' | 'faint' | 'ground' | 'border' | 'focus',
   string
 >;
 

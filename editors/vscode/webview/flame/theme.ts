@@ -15,6 +15,8 @@ const COLOURS: (keyof Colours)[] = [
   'annotation',
   ...LEVELS,
   'match',
+  'heat',
+  'label',
   'text',
   'faint',
   'ground',

@@ -45,6 +45,8 @@ pub(crate) const FLAME: &str = "perfline.flame";
 pub(crate) const TIMELINE: &str = "perfline.timeline";
 /// Gives what each line held on a device when, as memory over time is drawn from it.
 pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
+/// Gives each rank in each step, as the map of ranks and steps is drawn from them.
+pub(crate) const RANK_STEPS: &str = "perfline.rankSteps";
 /// Gives the report with its pictures as a page that an editor shows.
 pub(crate) const PAGE: &str = "perfline.page";
 /// Serves the report with its pictures to a browser.
@@ -53,7 +55,7 @@ pub(crate) const VIEW: &str = "perfline.view";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 23] = [
+pub(crate) const COMMANDS: [&str; 24] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -74,6 +76,7 @@ pub(crate) const COMMANDS: [&str; 23] = [
     FLAME,
     TIMELINE,
     MEMORY_TIMELINE,
+    RANK_STEPS,
     PAGE,
     VIEW,
     PLACE,

@@ -707,6 +707,44 @@ async fn the_flame_graph_is_of_the_rank_that_is_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ranks_by_step_lead_to_the_timeline_of_each() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let traces = folder.path().join("traces");
+    std::fs::create_dir(&traces).unwrap();
+    for entry in std::fs::read_dir(fixtures.join("cpu/torch2.15.0/late_rank.slow_line")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, traces.join(path.file_name().unwrap())).unwrap();
+    }
+    let one = "cpu/torch2.15.0/slow_model.json.gz";
+    std::fs::copy(fixtures.join(one), folder.path().join("one.json.gz")).unwrap();
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([{"paths": ["traces"]}])).await.unwrap();
+    let map = client.command("perfline.rankSteps", json!([])).await.unwrap();
+    assert_eq!(map["schema"], "perfline.rankSteps/1");
+    assert_eq!(map["ranks"], json!([0, 1, 2, 3]));
+    assert_eq!(map["leftOut"], json!({"ranks": 0, "steps": 0}));
+    let steps = map["steps"].as_array().unwrap();
+    let waited_for = &map["metrics"][0];
+    assert_eq!(waited_for["id"], "waitedFor");
+    let amounts: Vec<i64> =
+        waited_for["amount"].as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+    assert_eq!(amounts.len(), 4 * steps.len());
+    let most = (0..amounts.len()).max_by_key(|it| amounts[*it]).unwrap();
+    for place in [most, 0] {
+        let (rank, step) = (place / steps.len(), &steps[place % steps.len()]);
+        let wanted = json!([{"rank": rank, "step": step}]);
+        let drawn = client.command("perfline.timeline", wanted).await.unwrap();
+        assert_eq!((&drawn["rank"], &drawn["step"]), (&json!(rank), step));
+    }
+    let page = client.command("perfline.page", json!([])).await.unwrap();
+    assert!(page["html"].as_str().unwrap().contains("id=\"ranks-data\""));
+    client.command("perfline.load", json!([{"paths": ["one.json.gz"]}])).await.unwrap();
+    let error = client.command("perfline.rankSteps", json!([])).await.unwrap_err();
+    assert_eq!(error["code"], -32803, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quick_fixes_reach_the_constructor() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();

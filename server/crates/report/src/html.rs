@@ -1,5 +1,5 @@
-//! The report as one page: plots, findings with what to do, every table, memory over time, the timeline and the flame graph. It
-//! needs no other file, and the policy of the page allows no script but that of these three.
+//! The report as one page: plots, findings with what to do, every table, memory over time, ranks by step, the timeline and the flame graph.
+//! It needs no other file, and the policy of the page allows no script but that of these four.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures, the style sheets and the script go in as they are.
@@ -24,6 +24,7 @@ use crate::flame::{self, FlameBase, FlameStacks};
 use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
 use crate::part::RecordingPart;
+use crate::rank_steps::{MapSize, rank_steps};
 use crate::recording::Recording;
 use crate::timeline::{TimelineRange, timeline};
 
@@ -55,6 +56,8 @@ pub struct Pictures {
     pub timeline: Option<Value>,
     /// [`crate::memory_timeline::memory_timeline`]. It takes the place of the plot of memory in use.
     pub memory: Option<Value>,
+    /// [`crate::rank_steps::rank_steps`]. It takes the place of the tables of ranks and steps.
+    pub ranks: Option<Value>,
     /// Of a page that a server gives: the number of what it shows. Its lines open in an editor, its pictures ask for more,
     /// and it is loaded again when something else is shown.
     pub served: Option<u64>,
@@ -96,7 +99,8 @@ impl Pictures {
     /// The pictures of a file, which is sent around.
     #[must_use]
     pub fn of_file(recording: &Recording<'_>, title: &str, data: &PictureData<'_>) -> Self {
-        let ranges = (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE);
+        let ranges =
+            (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE, MapSize::PAGE);
         Self::drawn(recording, title, data, &ranges)
     }
 
@@ -104,13 +108,14 @@ impl Pictures {
         recording: &Recording<'_>,
         title: &str,
         data: &PictureData<'_>,
-        (min_share, times, moments): &(f64, TimelineRange, MemoryTimelineRange),
+        (min_share, times, moments, size): &(f64, TimelineRange, MemoryTimelineRange, MapSize),
     ) -> Self {
         let stacks = data.stacks.map(|it| FlameStacks::new(recording, it, data.code, data.part));
         Self {
             flame: stacks.map(|it| flame::flame(recording, &it, data.base, title, *min_share)),
             timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
             memory: memory_timeline(recording, data.histories, title, moments),
+            ranks: rank_steps(recording, title, *size),
             served: None,
         }
     }
@@ -138,6 +143,7 @@ impl Pictures {
             || self.flame.is_some()
             || self.timeline.is_some()
             || self.memory.is_some()
+            || self.ranks.is_some()
     }
 }
 
@@ -155,7 +161,12 @@ pub fn served_page(
     let options =
         ReportOptions { code: data.code.clone(), ..ReportOptions::new(SERVED_TOP, rules) };
     let report = build_shown(recording, &options, data.part);
-    let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
+    let ranges = (
+        flame::EDITOR_MIN_SHARE,
+        TimelineRange::EDITOR,
+        MemoryTimelineRange::EDITOR,
+        MapSize::EDITOR,
+    );
     let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
     page(&report, &Pictures { served: Some(version), ..drawn })
 }
@@ -214,7 +225,11 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 }
                 @for map in &ranks {
                     h2 { "Ranks by step" }
-                    (map)
+                    @if let Some(data) = &pictures.ranks {
+                        div.ranks {}
+                        noscript { (map) }
+                        (picture_data("ranks", data))
+                    } @else { (map) }
                 }
                 @for section in lines {
                     (table(section))

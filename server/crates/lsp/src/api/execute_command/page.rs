@@ -22,7 +22,7 @@ use crate::loaded::LoadedRecording;
 use crate::session::{Session, SessionSnapshot};
 
 /// The pictures that the page may begin with.
-const PICTURES: [&str; 3] = ["timeline", "flame", "memory"];
+const PICTURES: [&str; 4] = ["timeline", "flame", "memory", "ranks"];
 
 const NOTHING: &str = "no recording is loaded";
 
