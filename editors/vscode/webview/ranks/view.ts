@@ -22,6 +22,8 @@ const NAMES_WIDTH = 72;
 /** The opacity of the colour of the largest amount: the number on it stays legible in every theme. */
 const MAX_OPACITY = 0.5;
 const PADDING = 4;
+/** Cells that are narrower, in pixels, have no number. */
+const MIN_LABELLED = 20;
 
 /** What is drawn on: a canvas, or the text of a picture. */
 interface Surface {
@@ -247,7 +249,8 @@ export class RanksView {
         if (amount !== undefined) {
           const title = () => this.describe({ rank, step }).join(' · ');
           surface.cell(x, y, Math.max(0.5, size - 1), ROW_HEIGHT - 1, MAX_OPACITY * shade(amount), title);
-          const label = text(amount, metric.unit);
+          // Of narrow cells there are thousands.
+          const label = size < MIN_LABELLED ? '' : text(amount, metric.unit);
           if (fitting(label, size, letter) === label) {
             surface.text(label, x + PADDING, y + ROW_HEIGHT / 2, colours.label);
           }
@@ -281,10 +284,12 @@ export class RanksView {
     context.fillRect(0, 0, width, height);
     const surface: Surface = {
       cell: (x, y, size, tall, opacity) => {
-        context.globalAlpha = opacity;
-        context.fillStyle = colours.heat;
-        context.fillRect(x, y, size, tall);
-        context.globalAlpha = 1;
+        if (opacity > 0) {
+          context.globalAlpha = opacity;
+          context.fillStyle = colours.heat;
+          context.fillRect(x, y, size, tall);
+          context.globalAlpha = 1;
+        }
         if (colours.border !== 'transparent') {
           context.strokeStyle = colours.border;
           context.strokeRect(x + 0.5, y + 0.5, Math.max(0, size - 1), tall - 1);

@@ -44,7 +44,7 @@ impl MapSize {
     /// What a page holds, which is one file that is sent around.
     pub const PAGE: Self = Self { ranks: 64, steps: 100 };
     /// What an editor gets.
-    pub const EDITOR: Self = Self { ranks: 512, steps: 400 };
+    pub const EDITOR: Self = Self { ranks: 256, steps: 200 };
 }
 
 /// One amount of a step of a rank: its stable name, its name, what it is, and its value.
