@@ -123,6 +123,6 @@ fn the_data_of_pictures_is_as_its_schema_says() {
 fn picture_data(page: &str, picture: &str) -> Value {
     let text = std::fs::read_to_string(page).unwrap();
     let start = format!("<script id=\"{picture}-data\" type=\"application/json\">");
-    let data = text.split_once(&start).expect(picture).1.split_once("</script>").unwrap().0;
+    let data = text.split_once(&start).unwrap().1.split_once("</script>").unwrap().0;
     serde_json::from_str(data).unwrap()
 }
