@@ -319,7 +319,7 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let again = client.command("perfline.view", json!([{"open": false}])).await.unwrap();
     assert_eq!(again, json!({"url": url, "opened": false}));
     let unknown = client.command("perfline.view", json!([{"picture": "plot"}])).await.unwrap_err();
-    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory";
+    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory, ranks";
     assert_eq!(unknown["message"], expected);
 
     let ask = |method: &'static str, path: &'static str, body: &str| {
