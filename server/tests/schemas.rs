@@ -86,13 +86,43 @@ fn the_data_of_pictures_is_as_its_schema_says() {
     for (input, pictures) in [
         ("../simulated_cuda/torch2.15.0/slow_model.json.gz", &["timeline", "flame"][..]),
         ("../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz", &["memory"]),
+        ("../cpu/torch2.15.0/late_rank.slow_line", &["ranks"]),
     ] {
         output(&["report", input, "--html", page]);
-        let text = std::fs::read_to_string(page).unwrap();
         for picture in pictures {
-            let start = format!("<script id=\"{picture}-data\" type=\"application/json\">");
-            let data = text.split_once(&start).expect(picture).1.split_once("</script>").unwrap().0;
-            check(&schema, serde_json::from_str(data).unwrap(), &[input, picture]);
+            check(&schema, picture_data(page, picture), &[input, picture]);
         }
     }
+    // The same with what a comparison adds.
+    let programs = ["base", "faster"].map(|it| format!("../../tests/data/comparison/{it}"));
+    let traces = programs.each_ref().map(|it| format!("{it}/trace.json.gz"));
+    let [base, new] = &traces;
+    output(
+        &[
+            &["diff", base, new, "--base-root", &programs[0], "--root", &programs[1]][..],
+            &["--html", page],
+        ]
+        .concat(),
+    );
+    let data = picture_data(page, "flame");
+    assert_eq!(fault(&schema, &data, &schema, ""), None);
+    for holder in [&data, &data["metrics"][0]] {
+        for name in holder["base"].as_object().unwrap().keys() {
+            let mut changed = data.clone();
+            let holder = match holder["base"].get("steps") {
+                Some(_) => &mut changed,
+                None => &mut changed["metrics"][0],
+            };
+            holder["base"].as_object_mut().unwrap().remove(name);
+            assert!(fault(&schema, &changed, &schema, "").is_some(), "{name}");
+        }
+    }
+}
+
+/// What a picture of a page is drawn from.
+fn picture_data(page: &str, picture: &str) -> Value {
+    let text = std::fs::read_to_string(page).unwrap();
+    let start = format!("<script id=\"{picture}-data\" type=\"application/json\">");
+    let data = text.split_once(&start).unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(data).unwrap()
 }

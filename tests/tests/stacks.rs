@@ -216,8 +216,8 @@ fn flame_graphs_have_the_sums_of_the_ledger() {
         let sources = loader::source_folders(&options);
         let recording = Recording { run: &run, names, sources: &sources };
         let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
-        let graph = flame::flame(&recording, &stacks, path, 0.0);
-        let folded = flame::flame(&recording, &stacks, path, 0.01);
+        let graph = flame::flame(&recording, &stacks, None, path, 0.0);
+        let folded = flame::flame(&recording, &stacks, None, path, 0.01);
         assert!(0 < folded["leftOut"].as_u64().unwrap(), "{path}");
         for graph in [&graph, &folded] {
             for metric in graph["metrics"].as_array().unwrap() {

@@ -65,12 +65,20 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     file: 'memory-over-time.svg',
   });
   const sources = new SourcePlaces(session, context.workspaceState);
+  const ranks = new PicturePanel(session, context.extensionUri, {
+    name: 'ranks',
+    command: 'perfline.rankSteps',
+    title: vscode.l10n.t('Ranks by Step'),
+    reading: vscode.l10n.t('Reading the ranks of the recording…'),
+    file: 'ranks-by-step.svg',
+    timeline: (wanted) => void timeline.showPart(wanted),
+  });
   const editors = new RecordingEditors(session);
   const recorder = new Recorder(new RecordedRuns(session, recordings, log), context.workspaceState);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
-  context.subscriptions.push(details, flame, timeline, memory, sources, editors);
+  context.subscriptions.push(details, flame, timeline, memory, ranks, sources, editors);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
@@ -124,6 +132,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showInTimeline: () => timeline.showLine(),
     showMemory: () => memory.show(),
     showInMemory: () => memory.showLine(),
+    showRanks: () => ranks.show(),
     showAgain: () => editors.showAgain(),
     openAsText: () => editors.openAsText(),
     reveal: (place: Place) => reveal(place),

@@ -1,10 +1,11 @@
-/** Panels with pictures of what is loaded, the flame graph, the timeline and memory over time: webview/ draws them, in the same way as on the page of a
+/** Panels with pictures of what is loaded, the flame graph, the timeline, memory over time and ranks by step: webview/ draws them, in the same way as on the page of a
  * report. */
 
 import * as vscode from 'vscode';
 
 import type { FlameData } from '../webview/flame/data';
 import type { MemoryData } from '../webview/memory/data';
+import type { RankStepsData } from '../webview/ranks/data';
 import type { TimelineData } from '../webview/timeline/data';
 import type { Details, Place, Status } from './api';
 import { reveal } from './reveal';
@@ -13,31 +14,43 @@ import type { Session } from './session';
 import { webviewPage } from './webviewPage';
 
 /** A part of the recording, a step, or a device. */
-type Wanted = { from: number; to: number } | { step: number } | { rank: number; device: number };
+type Wanted =
+  | { rank: number; from: number; to: number }
+  | { rank: number; step: number }
+  | { from: number; to: number; rank: number; device: number };
+
+/** A rank, and one of its steps. */
+interface RankStep {
+  rank: number;
+  step?: number;
+}
 
 /** What the webview sends. */
 type Message =
   | { kind: 'ready' }
   | { kind: 'open'; file: string; line: number }
   | { kind: 'request'; wanted: Wanted }
+  | { kind: 'timeline'; wanted: RankStep }
   | { kind: 'save'; svg: string };
 
 /** Which picture a panel has, and its texts. */
 export interface Picture {
   /** The class in the webview. */
-  name: 'flame' | 'timeline' | 'memory';
+  name: 'flame' | 'timeline' | 'memory' | 'ranks';
   /** The command of the server. */
-  command: 'perfline.flame' | 'perfline.timeline' | 'perfline.memoryTimeline';
+  command: 'perfline.flame' | 'perfline.timeline' | 'perfline.memoryTimeline' | 'perfline.rankSteps';
   title: string;
   reading: string;
   /** The name of a file that it is saved to. */
   file: string;
+  /** Shows the timeline of a rank. */
+  timeline?: (wanted: RankStep) => void;
 }
 
 /** The answer to the command. */
-type Drawn = (FlameData | TimelineData | MemoryData) & {
-  /** Names of files as the server takes them, by those that are shown. */
-  files: Record<string, string>;
+type Drawn = (FlameData | TimelineData | MemoryData | RankStepsData) & {
+  /** Names of files as the server takes them, by those that are shown. Of ranks by step there are none. */
+  files?: Record<string, string>;
 };
 
 export class PicturePanel implements vscode.Disposable {
@@ -47,6 +60,8 @@ export class PicturePanel implements vscode.Disposable {
   private recording: string | undefined;
   /** The line to show when the picture is there. */
   private wanted: { file: string; line: number } | undefined;
+  /** The part to show first. */
+  private part: RankStep | undefined;
   private isReady = false;
   private request: vscode.CancellationTokenSource | undefined;
   private readonly subscription: vscode.Disposable;
@@ -84,9 +99,19 @@ export class PicturePanel implements vscode.Disposable {
       this.drawn = undefined;
       this.recording = undefined;
       this.wanted = undefined;
+      this.part = undefined;
       this.isReady = false;
     });
     panel.webview.html = webviewPage(panel.webview, folder, 'flame', this.picture.name);
+  }
+
+  /** Shows the timeline of a rank at a step. */
+  async showPart(part: RankStep): Promise<void> {
+    this.part = part;
+    this.show();
+    if (this.isReady) {
+      await this.load();
+    }
   }
 
   /** Shows the frames of the line that the cursor is on. */
@@ -119,7 +144,7 @@ export class PicturePanel implements vscode.Disposable {
         await this.load();
         break;
       case 'open': {
-        const args = { file: this.drawn?.files[message.file] ?? message.file, line: message.line };
+        const args = { file: this.drawn?.files?.[message.file] ?? message.file, line: message.line };
         const place = await this.session.server.ask<Place>('perfline.place', args);
         await reveal(place ?? { file: message.file }, columnOf(place));
         break;
@@ -129,6 +154,9 @@ export class PicturePanel implements vscode.Disposable {
         break;
       case 'request':
         await this.load(message.wanted);
+        break;
+      case 'timeline':
+        this.picture.timeline?.(message.wanted);
         break;
     }
   }
@@ -151,7 +179,8 @@ export class PicturePanel implements vscode.Disposable {
       this.post({ kind: 'text', text: this.picture.reading });
     }
     try {
-      const args = { ...wanted, ...this.rankArgument() };
+      const args = { ...this.rankArgument(), ...this.part, ...wanted };
+      this.part = undefined;
       const drawn = await this.session.server.request<Drawn | null>(this.picture.command, args, request.token);
       if (!request.token.isCancellationRequested && drawn !== null) {
         this.drawn = drawn;
@@ -169,19 +198,21 @@ export class PicturePanel implements vscode.Disposable {
     const { drawn, wanted } = this;
     if (drawn !== undefined && wanted !== undefined) {
       this.wanted = undefined;
-      const shown = Object.entries(drawn.files).find(([, file]) => file === wanted.file)?.[0] ?? wanted.file;
+      const shown = Object.entries(drawn.files ?? {}).find(([, file]) => file === wanted.file)?.[0] ?? wanted.file;
       this.post({ kind: 'focus', file: shown, line: wanted.line });
     }
   }
 
   /** What says that something else is to be shown: another recording or, of a timeline and a flame graph, another rank; of a flame
-   * graph, another part. */
+   * graph, another part or baseline. */
   private shownOf(status: Status | undefined): string | undefined {
     if (status?.loaded !== true) {
       return undefined;
     }
     const { rank, filter, part } = status.view;
-    const chosen = this.picture.name === 'flame' ? { rank, filter, part } : this.rankArgument(status);
+    // There is a verdict once the two are compared.
+    const base = status.baseline?.verdict == null ? null : status.baseline.paths;
+    const chosen = this.picture.name === 'flame' ? { rank, filter, part, base } : this.rankArgument(status);
     return JSON.stringify([status.inputs, chosen]);
   }
 

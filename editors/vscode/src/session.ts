@@ -167,6 +167,7 @@ export class Session implements vscode.Disposable {
       'perfline.pinned': this.isPinned,
       'perfline.compared': status?.baseline != null,
       'perfline.loaded': status?.loaded === true,
+      'perfline.hasRanks': status?.loaded === true && status.view.ranks.length > 1,
       'perfline.loading': this.server.state === 'starting' || status?.loading === true,
       'perfline.failed': this.server.state === 'failed',
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::report::{Chart, diff, html};
+use loader::{LoadOptions, StackChoice};
 
 use super::opened::OpenedRecording;
 use crate::args::{DiffArgs, DiffFormat};
@@ -22,7 +23,11 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         _ => newest_two(args)?,
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
-    let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
+    let stacks = if args.html.is_some() { StackChoice::WherePossible } else { StackChoice::No };
+    let [base, new] = [base, args.recording(new, &args.root)].map(|it| {
+        let options = LoadOptions { stacks, ..inputs::options(&it) };
+        OpenedRecording::load_with(it, options)
+    });
     let (base, new) = (base?, new?);
     let rules = args.settings.view.rules();
     let recordings = [base.recording(), new.recording()];
@@ -30,8 +35,11 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     if let Some(path) = &args.html {
         let pairs = diff::source_pairs(recordings.each_ref(), &found);
         found.report.charts.push(Chart::Sources(pairs));
-        let page = html::page(&found.report, &html::Pictures::default())
-            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        let page = html::page(
+            &found.report,
+            &html::Pictures::of_comparison(recordings.each_ref(), &found),
+        )
+        .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         output::write(path, &page, base.paths().chain(new.paths()))?;
     }
     let mut out = pager::stdout();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::report::{Recording, RecordingPart, StackFilter};
-use loader::{LoadOptions, Run, SourceFolders};
+use loader::{EventTimeline, LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice};
 
 use super::filtered::{FilteredRecording, load_stacks};
 use crate::args::RecordingArgs;
@@ -29,7 +29,10 @@ impl OpenedRecording {
     }
 
     /// The same, with what `options` ask for beyond the command line.
-    fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(super) fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
         let (run, _) = inputs::load(&args, &options)?;
         let sources = loader::source_folders(&options);
         Ok(Self { args, options, run, sources })
@@ -58,6 +61,21 @@ impl OpenedRecording {
             return Ok(None);
         }
         Ok(Some((opened, part)))
+    }
+
+    /// What threads and devices of a rank did when, read once more for it; `None` where there is no trace of the rank.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(super) fn timeline_of(&self, rank: u32) -> Result<Option<EventTimeline>, Failure> {
+        let options = LoadOptions {
+            stacks: StackChoice::No,
+            timeline: TimelineChoice::Rank(rank),
+            histories: false,
+            ledger_cache: None,
+            ..self.options.clone()
+        };
+        Ok(inputs::load(&self.args, &options)?.0.timeline)
     }
 
     /// What is printed from.

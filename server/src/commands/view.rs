@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use ::report::html::{PictureData, served_page};
 use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use ::report::timeline::{TimelineRange, timeline};
 use ::report::{CodeFilter, RecordingPart};
 use insights::RuleOptions;
+use loader::EventTimeline;
 use view_server::{Picture, PicturePart, ViewPlace, ViewSource};
 
 use super::editor::Editor;
@@ -43,6 +45,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
 struct ViewedRecording {
     opened: OpenedRecording,
     page: String,
+    /// The timeline of another rank than that of the page, the last one that was asked for.
+    other: Mutex<Option<(u32, EventTimeline)>>,
 }
 
 impl ViewedRecording {
@@ -56,7 +60,7 @@ impl ViewedRecording {
         let data = PictureData::of_run(recording.run, code, part);
         let page = served_page(&recording, rules, &data, 0)
             .map_err(|error| std::io::Error::other(error.to_string()))?;
-        Ok(Self { opened, page })
+        Ok(Self { opened, page, other: Mutex::default() })
     }
 }
 
@@ -72,11 +76,19 @@ impl ViewSource for ViewedRecording {
     async fn picture(&self, picture: Picture, part: PicturePart) -> Result<String, String> {
         let recording = self.opened.recording();
         let drawn = match picture {
-            Picture::Timeline => recording.run.timeline.as_ref().and_then(|events| {
+            Picture::Timeline => {
                 let wanted = TimelineRange { step: part.step, ..TimelineRange::EDITOR };
                 let wanted = wanted.between(part.range());
-                timeline(&recording, events, &recording.title(), &wanted)
-            }),
+                let draw = |events: &EventTimeline| {
+                    timeline(&recording, events, &recording.title(), &wanted)
+                };
+                match (&recording.run.timeline, part.rank) {
+                    (Some(events), None) => draw(events),
+                    (Some(events), Some(rank)) if events.rank == rank => draw(events),
+                    (_, Some(rank)) => self.with_timeline_of(rank, draw)?,
+                    (None, None) => None,
+                }
+            }
             Picture::Memory => {
                 let mut wanted = MemoryTimelineRange::EDITOR;
                 wanted.device = part.rank.zip(part.device);
@@ -115,6 +127,20 @@ impl ViewSource for ViewedRecording {
 }
 
 impl ViewedRecording {
+    /// What `draw` makes of the timeline of a rank, for which the recording is read once more.
+    fn with_timeline_of<T>(
+        &self,
+        rank: u32,
+        draw: impl FnOnce(&EventTimeline) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        let mut other = self.other.lock().unwrap_or_else(PoisonError::into_inner);
+        if other.as_ref().is_none_or(|(known, _)| *known != rank) {
+            let read = self.opened.timeline_of(rank).map_err(|error| error.to_string())?;
+            *other = read.map(|it| (rank, it));
+        }
+        Ok(other.as_ref().and_then(|(_, events)| draw(events)))
+    }
+
     /// Where a file is whose name the page shows.
     fn path(&self, shown: &str) -> Option<PathBuf> {
         let recording = self.opened.recording();

@@ -57,6 +57,21 @@ test('hot lines by difference', async () => {
   await window.screenshot('baseline');
 });
 
+test('the flame graph shows both', async () => {
+  await window.command('Perfline: Show Flame Graph');
+  const flame = await window.webview('.flame canvas');
+  await flame.locator('.flame-note', { hasText: 'Compared with before.json.gz' }).waitFor();
+  await flame.locator('[type=search]').fill('(train.py:11)');
+  const found = () => flame.locator('output').innerText();
+  await until(async () => /^new 124 µs · base 720 µs · −597 µs$/.test(await found()), 'both times of line 11');
+  await flame.locator('[type=search]').fill('');
+  await window.screenshot('baseline-flame');
+  await window.command('Perfline: Clear Baseline');
+  await flame.locator('.flame-note', { hasText: 'Amounts are sums over the recording' }).waitFor();
+  await window.command('Perfline: Compare Newest Recording with the One Before');
+  await flame.locator('.flame-note', { hasText: 'Compared with before.json.gz' }).waitFor();
+});
+
 test('it is remembered when the window is loaded again, and cleared', async () => {
   await window.page.reload();
   await window.status(/after\.json\.gz · beside before\.json\.gz/);

@@ -161,37 +161,63 @@ test('the timeline shows the median step, and its sums are those of its boxes', 
   assert.deepEqual(errors, []);
 });
 
-test('the map of ranks and steps has the numbers of perfline ranks, and keys choose the amount', async () => {
+test('the map of ranks and steps has the numbers of perfline ranks, and keys move in it', async () => {
   const inputs = [path.join(REPOSITORY, 'fixtures/cpu/torch2.15.0/late_rank.slow_line'), ...INPUT.slice(1)];
   const file = path.join(temporaryFolder(), 'ranks.html');
   perfline('report', ...inputs, '--html', file);
-  const { steps } = JSON.parse(perfline('ranks', ...inputs, '--format', 'json'));
+  const { ranks, steps } = JSON.parse(perfline('ranks', ...inputs, '--format', 'json'));
+  await page.emulateMedia({ colorScheme: 'light', contrast: 'no-preference' });
   await page.goto(pathToFileURL(file).href);
-  const layers = page.locator('.heat-layer');
+  const map = (selector) => page.locator(`.ranks ${selector}`);
+  await map('canvas').scrollIntoViewIfNeeded();
+  const data = JSON.parse(await page.locator('#ranks-data').textContent());
   const fields = ['waited_for_us', 'step_us', 'compute_us', 'comm_wait_us', 'comm_transfer_us'];
-  assert.equal(await layers.count(), fields.length);
-  await page.locator('.heat-map input:checked').focus();
-  for (const [index, field] of fields.entries()) {
-    const shown = await Promise.all((await layers.all()).map((it) => it.isVisible()));
-    assert.deepEqual(
-      shown,
-      fields.map((_, at) => at === index),
+  fields.forEach((field, index) => {
+    const amounts = Object.fromEntries(
+      data.ranks.flatMap((rank, row) =>
+        data.steps.map((step, column) => [
+          `${rank}/${step}`,
+          data.metrics[index].amount[row * data.steps.length + column],
+        ]),
+      ),
     );
-    const cells = await layers.nth(index).locator('td').allInnerTexts();
-    const { size } = new Set(steps.map((it) => it.step));
-    assert.equal(cells.length, steps.length);
-    for (const it of steps) {
-      const text = cells[it.rank * size + it.step - 1];
-      const [number, unit] = text.split(' ');
-      const shownUs = text === '' ? 0 : Number(number) * { µs: 1, ms: 1e3, s: 1e6 }[unit];
-      // Three digits are shown.
-      assert.ok(Math.abs(shownUs - it[field]) <= 0.005 * it[field] + 0.001, `${field} ${text} ${it[field]}`);
-    }
-    await page.keyboard.press('ArrowRight');
-  }
-  for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
-    await page.locator('.heat-map').screenshot({ path: path.join(SHOTS, `ranks-${colorScheme}.png`) });
+    const expected = steps.map((it) => [`${it.rank}/${it.step}`, Math.round(it[field] * 1000)]);
+    assert.deepEqual(amounts, Object.fromEntries(expected), field);
+  });
+  assert.deepEqual(
+    data.ranks,
+    ranks.map((it) => it.rank),
+  );
+  // The table has the same as text.
+  await map('summary').click();
+  await until(async () => (await map('tbody tr').count()) === ranks.length, 'a row of each rank');
+  assert.equal(await map('tbody td').count(), steps.length);
+  // Keys go to the largest amount and to other cells.
+  const selected = () => map('.flame-selection').innerText();
+  await map('canvas').focus();
+  await page.keyboard.press('m');
+  const late = steps.reduce((most, it) => (it.waited_for_us > most.waited_for_us ? it : most));
+  assert.match(
+    await selected(),
+    new RegExp(`^rank ${late.rank}, step ${late.step} · waited for [\\d.]+ ms · step time `),
+  );
+  await page.keyboard.press('Home');
+  assert.match(await selected(), new RegExp(`^rank ${late.rank}, step ${data.steps[0]} · `));
+  await map('select').selectOption({ label: 'step time' });
+  assert.match(await selected(), new RegExp(`^rank ${late.rank}, step ${data.steps[0]} · step time `));
+  assert.equal(await map('button').filter({ hasText: 'Open timeline' }).isVisible(), false, 'of a file there is one');
+  const download = page.waitForEvent('download');
+  await map('button').filter({ hasText: 'Save as SVG' }).click();
+  assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>rank 0, step \d+ · step time /);
+  await map('select').selectOption({ label: 'waited for' });
+  for (const [name, media] of Object.entries({
+    'page-ranks': { colorScheme: 'light', contrast: 'no-preference' },
+    'page-ranks-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    'page-ranks-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    await page.locator('.ranks').screenshot({ path: path.join(SHOTS, `${name}.png`) });
   }
   assert.deepEqual(errors, []);
 });

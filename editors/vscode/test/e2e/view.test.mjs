@@ -125,3 +125,34 @@ test('a line that cannot be opened, and a server that has ended, are said', asyn
   await page.locator('.findings button.place').first().click();
   await until(async () => (await message()) === 'The server of this page has ended.', 'the end');
 });
+
+test('a cell of the map of ranks and steps opens the timeline of its rank at its step', async () => {
+  server.kill();
+  await page.goto(await serve([path.join(REPOSITORY, 'fixtures/cpu/torch2.15.0/late_rank.slow_line')]));
+  // Those of the server that has ended.
+  errors.length = 0;
+  const map = (selector) => page.locator(`.ranks ${selector}`);
+  const note = () => page.locator('.timeline .flame-note').innerText();
+  await map('canvas').focus();
+  for (const [rank, key] of [
+    [1, 'End'],
+    [0, 'ArrowUp'],
+    [1, 'ArrowDown'],
+  ]) {
+    if (key === 'End') {
+      await page.keyboard.press('m');
+    }
+    await page.keyboard.press(key);
+    const [, where, step] = /^(rank \d+), step (\d+) · /.exec(await map('.flame-selection').innerText());
+    assert.equal(where, `rank ${rank}`);
+    await page.keyboard.press('Enter');
+    await until(async () => (await note()).startsWith(`Step ${step}, one of `), `step ${step}`);
+    await until(async () => (await note()).includes(`, ${where}, `), where);
+    await map('canvas').focus();
+  }
+  // What is asked for next is of the rank that is shown.
+  await page.locator('.timeline select').first().selectOption({ index: 0 });
+  await until(async () => /^Step \d+, one of \d+ recorded, rank 1, /.test(await note()), 'another step of rank 1');
+  await page.screenshot({ path: path.join(SHOTS, 'view-ranks.png') });
+  assert.deepEqual(errors, []);
+});

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 import { type Frame, type Kind, framesOf, matcher } from '../../webview/flame/data';
+import { changeOf, levelOf, signOf } from '../../webview/flame/difference';
 import { boxesOf, framesBelow, layOut, nodeAt, spanOf, sumOf } from '../../webview/flame/layout';
 import { percent, text } from '../../webview/flame/numbers';
 import { type Colours, fitting, svgOf } from '../../webview/flame/svg';
@@ -198,15 +199,117 @@ test('frames are named as in other exports', () => {
 });
 
 test('a picture holds names as text', () => {
-  const frames: Frame[] = [{ label: '<script>&"', kind: 'device', place: undefined, evidence: 'exact' }];
   const tree = { parent: Int32Array.of(0, 0), frame: Int32Array.of(-1, 0), self: Float64Array.of(0, 7) };
-  const colours = { device: '#123456', match: '#ff0000' } as Colours;
-  const options = { title: 'a < b', width: 400, isMatch: () => false };
-  const svg = svgOf(layOut(tree), { from: 0, to: 7 }, frames, colours, options);
+  const drawn = () => ({ fill: '#123456', label: '<script>&"' });
+  const options = { title: 'a < b', width: 400 };
+  const svg = svgOf(layOut(tree), { from: 0, to: 7 }, drawn, {} as Colours, options);
   assert.match(svg, /<title>&lt;script&gt;&amp;&quot;<\/title><rect [^>]*fill="#123456"\/>/);
   assert.match(svg, />a &lt; b</);
   assert.equal(fitting('aten::add', 60, 7), 'aten::…');
   assert.equal(fitting('aten::add', 20, 7), '');
+});
+
+/** The tree of the run that is shown, with what its base has on the same stacks, and what is beyond the noise. */
+function besideBase(now: Record<string, number>, base: Record<string, number>, beyond: Record<string, number>): Tree {
+  const stacks = [...new Set([...Object.keys(now), ...Object.keys(base)])];
+  const tree = (amounts: Record<string, number>) =>
+    treeOf(Object.fromEntries(stacks.map((it) => [it, amounts[it] ?? 0])));
+  return { ...tree(now), other: tree(base).self, beyond: tree(beyond).self };
+}
+
+/** What the frames at the root of a tree have: new, base, beyond the noise. */
+function rootsOf(tree: Tree): Record<string, [number, number, number]> {
+  const { total, other, beyond } = layOut(tree);
+  const sums: Record<string, [number, number, number]> = {};
+  tree.parent.forEach((above, node) => {
+    if (node !== 0 && above === 0) {
+      sums[NAMES[at(tree.frame, node)]?.[0] ?? '?'] = [
+        at(total, node),
+        at(other ?? new Float64Array(), node),
+        at(beyond ?? new Float64Array(), node),
+      ];
+    }
+  });
+  return sums;
+}
+
+test('amounts of both runs and what differs go together through every order', () => {
+  const tree = besideBase(
+    { 'train.py:3;torch.py:9;add': 5, 'train.py:3;model.py:7': 20 },
+    { 'train.py:3;torch.py:9;add': 9, 'model.py:7;mul': 8 },
+    { 'model.py:7;mul': -8, 'train.py:3;model.py:7': 20 },
+  );
+  assert.deepEqual(rootsOf(tree), { 'train.py:3': [25, 9, 20], 'model.py:7': [0, 8, -8] });
+  assert.deepEqual(rootsOf(ofUserCode(tree, FRAMES)), rootsOf(tree));
+  assert.deepEqual(rootsOf(bottomUp(tree, FRAMES.length)), {
+    add: [5, 9, 0],
+    'model.py:7': [20, 0, 20],
+    mul: [0, 8, -8],
+  });
+  assert.deepEqual(rootsOf(callersOf(tree, 1, FRAMES.length)), { 'model.py:7': [20, 8, 12] });
+  // What the base alone has takes no place, but is in the table.
+  const layout = layOut(tree);
+  assert.equal(layout.rows[1]?.length, 1);
+  assert.deepEqual(
+    framesBelow(layout, 0, 9).map(({ frame, total, other }) => [NAMES[frame]?.[0], total, other]),
+    [
+      ['train.py:3', 25, 9],
+      ['model.py:7', 20, 8],
+      ['mul', 0, 8],
+      ['torch.py:9', 5, 9],
+      ['add', 5, 9],
+    ],
+  );
+});
+
+test('a frame differs where enough of its difference is beyond the noise, in the same direction', () => {
+  const least = { least: 10, leastShare: 0.05 };
+  const level = (now: number, base: number, beyond: number) => levelOf({ now, base, beyond }, least);
+  assert.equal(level(109, 100, 9), 0, 'less than the least amount');
+  assert.equal(level(1040, 1000, 40), 0, 'less than the least share');
+  assert.equal(level(150, 100, 0), 0, 'within the noise');
+  assert.equal(level(120, 100, -30), 0, 'the rest of it goes the other way');
+  assert.deepEqual(
+    [
+      [120, 100, 20],
+      [130, 100, 30],
+      [130, 100, 11],
+      [200, 100, 100],
+      [90, 100, -10],
+      [80, 100, -20],
+      [50, 100, -50],
+      [0, 100, -100],
+    ].map(([now = 0, base = 0, beyond = 0]) => level(now, base, beyond)),
+    [1, 2, 1, 3, -1, -2, -3, -3],
+  );
+  assert.equal(signOf(-2, { now: 70, base: 100, beyond: -20 }), '▼ −20 % ');
+  assert.equal(signOf(3, { now: 80, base: 0, beyond: 80 }), '▲ new ');
+  assert.equal(changeOf({ now: 0, base: 3, beyond: 0 }), 'gone');
+});
+
+test('lines that the base alone has, or had elsewhere, say so', () => {
+  const data = {
+    kinds: ['user'],
+    strings: ['', 'f', 'train.py', 'old.py'],
+    frames: { name: [1, 1], kind: [0, 0], file: [2, 2], line: [11, 13], evidence: [0, 0] },
+    base: {
+      title: '',
+      steps: [1, 1] as [number, number],
+      isTested: true,
+      gone: [1],
+      was: { frame: [0], file: [3], line: [9] },
+    },
+  };
+  assert.deepEqual(framesOf(data), [
+    {
+      label: 'f (train.py:11)',
+      kind: 'user',
+      place: { file: 'train.py', line: 11 },
+      evidence: 'exact',
+      was: 'old.py:9',
+    },
+    { label: 'f (train.py:13, in the base)', kind: 'user', place: undefined, evidence: 'exact' },
+  ]);
 });
 
 test('the committed flame graph is what the sources build: else run `npm run flame`', async () => {

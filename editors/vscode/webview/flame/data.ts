@@ -22,11 +22,39 @@ export interface FlameData {
     /** The nodes that have an amount themselves, and these amounts. */
     node: number[];
     amount: number[];
+    /** Of a comparison: the same in the base, and on which nodes something differs. */
+    base?: MetricBase;
   }[];
   /** Below this share (of 1) of each metric, what is below a node stands together as one frame. */
   minShare: number;
   /** How many nodes stand in such frames. */
   leftOut: number;
+  /** The run that this one is compared with. */
+  base?: FlameBase;
+}
+
+/** A metric in the base. */
+interface MetricBase {
+  total: number;
+  node: number[];
+  amount: number[];
+  /** The nodes on which something stands whose line differs by more than the noise. */
+  differs: number[];
+  /** What the difference of a frame must reach: an amount of the mean step, and a share (of 1) of the larger of both. */
+  least: number;
+  leastShare: number;
+}
+
+interface FlameBase {
+  title: string;
+  /** By which sums of the base and of this run are divided; 0 where they are not. */
+  steps: [number, number];
+  /** Whether there are enough steps to say what is noise. */
+  isTested: boolean;
+  /** The frames that the base alone has. Their places are those in the base. */
+  gone: number[];
+  /** Where lines were in the base that stand elsewhere now: `frame`, and `file` in `strings`. */
+  was: { frame: number[]; file: number[]; line: number[] };
 }
 
 export const EVIDENCE = ['exact', 'inferred', 'function'] as const;
@@ -55,25 +83,37 @@ export interface Frame {
   /** `forward (model.py:31)`, `aten::linear`. */
   label: string;
   kind: Kind;
-  /** Of a line. */
+  /** Of a line that there is. */
   place: { file: string; line: number } | undefined;
   evidence: (typeof EVIDENCE)[number];
+  /** Where a line was in the base, if that is elsewhere. */
+  was?: string;
 }
 
-export function framesOf(data: Pick<FlameData, 'kinds' | 'strings' | 'frames'>): Frame[] {
+export function framesOf(data: Pick<FlameData, 'kinds' | 'strings' | 'frames' | 'base'>): Frame[] {
   const { name, kind, file, line, evidence } = data.frames;
-  return name.map((it, index) => {
+  const gone = new Set(data.base?.gone);
+  const frames = name.map((it, index): Frame => {
     const text = data.strings[it] ?? '';
     const path = data.strings[file[index] ?? 0] ?? '';
     const known = evidence[index] ?? 0;
     const place = path === '' ? undefined : { file: path, line: line[index] ?? 0 };
+    const before = gone.has(index) ? ', in the base' : '';
     return {
-      label: place === undefined ? text : `${text} (${path}:${place.line})${MARKS[known] ?? ''}`,
+      label: place === undefined ? text : `${text} (${path}:${place.line}${before})${MARKS[known] ?? ''}`,
       kind: (data.kinds[kind[index] ?? 0] ?? 'noLine') as Kind,
-      place,
+      place: gone.has(index) ? undefined : place,
       evidence: EVIDENCE[known] ?? 'exact',
     };
   });
+  data.base?.was.frame.forEach((row, index) => {
+    const { was } = data.base ?? {};
+    const frame = frames[row];
+    if (frame !== undefined) {
+      frame.was = `${data.strings[was?.file[index] ?? 0] ?? ''}:${was?.line[index] ?? 0}`;
+    }
+  });
+  return frames;
 }
 
 /** Which frames a search finds: a part of their label whatever its case, or a regular expression. */

@@ -1,10 +1,14 @@
 /** Where the boxes of a flame graph are. Amounts are the horizontal axis, so that zooming lays out nothing anew. */
 
-import { add, at, totals, type Tree } from './tree';
+import { add, at, type Tree, withAllBelow } from './tree';
 
 export interface Layout {
   tree: Tree;
   total: Float64Array;
+  /** Of two runs, the same of the other one. */
+  other: Float64Array | undefined;
+  /** Of two runs, what the new one has more on each node and on all below it, beyond the noise. */
+  beyond: Float64Array | undefined;
   /** Where each node begins, in amounts; of siblings the largest is the first. */
   start: Float64Array;
   depth: Int32Array;
@@ -20,7 +24,7 @@ export interface Span {
 
 export function layOut(tree: Tree): Layout {
   const n = tree.parent.length;
-  const total = totals(tree);
+  const { self: total, other, beyond } = withAllBelow(tree);
   const children = childrenOf(tree, total);
   const start = new Float64Array(n);
   const depth = new Int32Array(n);
@@ -42,7 +46,7 @@ export function layOut(tree: Tree): Layout {
       open.push(child);
     }
   }
-  return { tree, total, start, depth, rows: rows.map((it) => Int32Array.from(it)) };
+  return { tree, total, other, beyond, start, depth, rows: rows.map((it) => Int32Array.from(it)) };
 }
 
 /** The children of each node that have an amount, the largest first, those of equal amounts as they stand. */
@@ -168,10 +172,17 @@ export interface FrameSum {
   frame: number;
   total: number;
   self: number;
+  /** Of two runs, the total of the other one. */
+  other: number;
+  /** Of two runs, what the new one has more, beyond the noise. */
+  beyond: number;
 }
 
-/** The frames at and below a node by what they cost in total there, the most expensive first. */
-export function framesBelow({ tree, total }: Layout, root: number, limit: number): FrameSum[] {
+/**
+ * The frames at and below a node by what they cost in total there, the most expensive first; of two runs, those first that differ
+ * most.
+ */
+export function framesBelow({ tree, total, other, beyond }: Layout, root: number, limit: number): FrameSum[] {
   const { parent, frame, self } = tree;
   const isBelow = new Uint8Array(parent.length);
   isBelow[root] = 1;
@@ -185,14 +196,19 @@ export function framesBelow({ tree, total }: Layout, root: number, limit: number
     const row = at(frame, node);
     let sum = sums.get(row);
     if (sum === undefined) {
-      sum = { frame: row, total: 0, self: 0 };
+      sum = { frame: row, total: 0, self: 0, other: 0, beyond: 0 };
       sums.set(row, sum);
     }
     sum.self += at(self, node);
     sum.total += isAbove(tree, node, root) ? 0 : at(total, node);
+    if (other !== undefined && beyond !== undefined && !isAbove(tree, node, root)) {
+      sum.other += at(other, node);
+      sum.beyond += at(beyond, node);
+    }
   }
-  const found = [...sums.values()].filter((it) => it.total > 0);
-  return found.sort((a, b) => b.total - a.total || a.frame - b.frame).slice(0, limit);
+  const found = [...sums.values()].filter((it) => it.total > 0 || it.other > 0);
+  const weight = (it: FrameSum) => (other === undefined ? it.total : Math.abs(it.total - it.other));
+  return found.sort((a, b) => weight(b) - weight(a) || b.total - a.total || a.frame - b.frame).slice(0, limit);
 }
 
 /** Whether the frame of a node is on its stack already, up to `root`. */

@@ -5,6 +5,8 @@ import './flame.css';
 
 import type { MemoryData } from '../memory/data';
 import { type MemoryHost, MemoryView } from '../memory/view';
+import type { RankStepsData } from '../ranks/data';
+import { type RanksHost, RanksView } from '../ranks/view';
 import type { TimelineData } from '../timeline/data';
 import { type TimelineHost, TimelineView } from '../timeline/view';
 import type { FlameData } from './data';
@@ -12,7 +14,7 @@ import type { Place } from './elements';
 import { type Editor, PageServer, placeOf } from './served';
 import { FlameView } from './view';
 
-type PictureData = FlameData | TimelineData | MemoryData;
+type PictureData = FlameData | TimelineData | MemoryData | RankStepsData;
 
 /** What the extension sends. */
 type Message =
@@ -21,13 +23,15 @@ type Message =
 declare const acquireVsCodeApi: (() => Editor) | undefined;
 
 /** A picture that is on the page. */
-type View = FlameView | TimelineView | MemoryView;
+type View = FlameView | TimelineView | MemoryView | RanksView;
 
-type Host = TimelineHost & MemoryHost;
+type Host = TimelineHost & MemoryHost & RanksHost;
 
 const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
 const server = PageServer.ofPage(editor);
-for (const name of ['memory', 'timeline', 'flame']) {
+/** Shows the timeline of the page at a step of a rank. */
+let showTimeline: ((wanted: object) => void) | undefined;
+for (const name of ['timeline', 'ranks', 'memory', 'flame']) {
   const root = document.querySelector<HTMLElement>(`.${name}`);
   const embedded = document.querySelector(`#${name}-data`);
   if (root !== null && embedded !== null) {
@@ -45,6 +49,8 @@ function viewOf(root: HTMLElement, data: PictureData, host: Host): View {
       return new TimelineView(root, data, host);
     case 'perfline.memoryTimeline/1':
       return new MemoryView(root, data, host);
+    case 'perfline.rankSteps/1':
+      return new RanksView(root, data, host);
   }
 }
 
@@ -80,23 +86,28 @@ function embed(root: HTMLElement, text: string, name: string): void {
   const wanted = server !== undefined ? wantedOf(location.hash) : undefined;
   const isWanted = wanted?.name === name;
   const save = (svg: string) => download(svg, name);
+  const ask = server?.asking(name, (part) => update(view, part as PictureData));
+  let view: View | undefined;
   const show = () => {
     if (folder?.open !== false && root.childElementCount === 0) {
-      const data = JSON.parse(text) as PictureData;
-      // More of a picture is of the same rank, whichever is chosen in the editor by then.
-      const rank = 'rank' in data ? { rank: data.rank } : {};
-      const ask = server?.asking(name, (part) => update(view, part as PictureData));
-      const view = viewOf(root, data, {
+      view = viewOf(root, JSON.parse(text) as PictureData, {
         save,
-        ...(server === undefined
-          ? {}
-          : { open: (place) => server.open(place), request: (wanted) => ask?.({ ...rank, ...wanted }) }),
+        ...(server === undefined ? {} : { open: (place) => server.open(place), request: (wanted) => ask?.(wanted) }),
+        ...(showTimeline === undefined ? {} : { timeline: showTimeline }),
       });
-      if (isWanted && wanted.place !== undefined) {
+      if (isWanted && wanted.place !== undefined && !(view instanceof RanksView)) {
         view.focusLine(wanted.place.file, wanted.place.line);
       }
     }
   };
+  if (name === 'timeline' && ask !== undefined && folder !== null) {
+    showTimeline = (wanted) => {
+      folder.open = true;
+      show();
+      ask(wanted);
+      folder.scrollIntoView();
+    };
+  }
   // A picture that is folded away has no size.
   folder?.addEventListener('toggle', show);
   if (isWanted && folder !== null) {
@@ -114,6 +125,7 @@ function attach(root: HTMLElement, editor: Editor): void {
     open: (place) => editor.postMessage({ kind: 'open', ...place }),
     save: (svg) => editor.postMessage({ kind: 'save', svg }),
     request: (wanted) => editor.postMessage({ kind: 'request', wanted }),
+    timeline: (wanted) => editor.postMessage({ kind: 'timeline', wanted }),
   };
   addEventListener('message', ({ data: message }: MessageEvent<Message>) => {
     switch (message.kind) {
@@ -123,7 +135,9 @@ function attach(root: HTMLElement, editor: Editor): void {
         }
         break;
       case 'focus':
-        view?.focusLine(message.file, message.line);
+        if (!(view instanceof RanksView)) {
+          view?.focusLine(message.file, message.line);
+        }
         break;
       case 'text':
         view = undefined;
@@ -134,10 +148,13 @@ function attach(root: HTMLElement, editor: Editor): void {
   editor.postMessage({ kind: 'ready' });
 }
 
+/** Names of files of pictures that are not called as they are. */
+const FILES: Record<string, string> = { flame: 'flame-graph', memory: 'memory-over-time', ranks: 'ranks-by-step' };
+
 function download(svg: string, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
-  link.download = name === 'flame' ? 'flame-graph.svg' : name === 'memory' ? 'memory-over-time.svg' : `${name}.svg`;
+  link.download = `${FILES[name] ?? name}.svg`;
   link.click();
   URL.revokeObjectURL(link.href);
 }

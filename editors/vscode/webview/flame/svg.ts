@@ -1,15 +1,24 @@
 /** A flame graph as a picture that needs nothing else. */
 
-import type { Frame, Kind } from './data';
+import type { Kind } from './data';
+import type { LEVELS } from './difference';
 import { boxesOf, type Layout, type Span } from './layout';
-import { at } from './tree';
 
 export const ROW_HEIGHT = 18;
 /** Of a letter of the font of boxes, in pixels. */
 export const LETTER_WIDTH = 6.7;
 
 /** Colours as CSS texts. */
-export type Colours = Record<Kind | 'match' | 'text' | 'faint' | 'ground' | 'border' | 'focus', string>;
+export type Colours = Record<
+  Kind | (typeof LEVELS)[number] | 'match' | 'heat' | 'label' | 'text' | 'faint' | 'ground' | 'border' | 'focus',
+  string
+>;
+
+/** How a node is drawn. */
+export interface DrawnNode {
+  fill: string;
+  label: string;
+}
 
 /** A label as far as it fits. */
 export function fitting(label: string, width: number, letter: number): string {
@@ -24,9 +33,9 @@ export function fitting(label: string, width: number, letter: number): string {
 export function svgOf(
   layout: Layout,
   view: Span,
-  frames: readonly Frame[],
+  drawn: (node: number) => DrawnNode | undefined,
   colours: Colours,
-  { title, width, isMatch }: { title: string; width: number; isMatch: (frame: number) => boolean },
+  { title, width }: { title: string; width: number },
 ): string {
   const boxes = layout.rows.flatMap((_, level) =>
     level === 0 ? [] : boxesOf(layout, level, view, width).map((it) => ({ ...it, level })),
@@ -36,15 +45,13 @@ export function svgOf(
   const shapes = boxes.map(({ node, x, width, level }) => {
     const y = level * ROW_HEIGHT + 2;
     const size = `x="${x.toFixed(1)}" y="${y}" width="${Math.max(0.5, width - 0.5).toFixed(1)}" height="${ROW_HEIGHT - 1}"`;
-    const row = node === undefined ? undefined : at(layout.tree.frame, node);
-    const frame = row === undefined ? undefined : frames[row];
-    if (row === undefined || frame === undefined) {
+    const box = node === undefined ? undefined : drawn(node);
+    if (box === undefined) {
       return `<rect ${size} fill="${colours.smaller}"/>`;
     }
-    const fill = isMatch(row) ? colours.match : colours[frame.kind];
-    const label = fitting(frame.label, width, LETTER_WIDTH);
+    const label = fitting(box.label, width, LETTER_WIDTH);
     const text = label === '' ? '' : `<text x="${(x + 3).toFixed(1)}" y="${y + 12}">${escape(label)}</text>`;
-    return `<g><title>${escape(frame.label)}</title><rect ${size} fill="${fill}"/>${text}</g>`;
+    return `<g><title>${escape(box.label)}</title><rect ${size} fill="${box.fill}"/>${text}</g>`;
   });
   const heading = `<text x="3" y="14" fill="${colours.faint}">${escape(title)}</text>`;
   return svgPage(width, height, colours.ground, [heading, ...shapes], ` g text { fill: ${colours.text}; }`);

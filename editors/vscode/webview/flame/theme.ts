@@ -1,5 +1,6 @@
 /** The colours of pictures, which the style sheet has for each theme. */
 
+import { LEVELS } from './difference';
 import type { Colours } from './svg';
 
 const COLOURS: (keyof Colours)[] = [
@@ -12,7 +13,10 @@ const COLOURS: (keyof Colours)[] = [
   'device',
   'smaller',
   'annotation',
+  ...LEVELS,
   'match',
+  'heat',
+  'label',
   'text',
   'faint',
   'ground',

@@ -2,11 +2,12 @@
 
 import { PictureCanvas } from './canvas';
 import { type FlameData, type Frame, framesOf, KINDS } from './data';
+import { type BothRuns, changeOf, colourOf, LEGEND, type Level, levelOf, signOf } from './difference';
 import { button, element, fillTable, heading, labelled, type PictureHost, placeTooltip } from './elements';
 import { boxesOf, framesBelow, layOut, type Layout, nodeAt, type Span, spanOf, sumOf } from './layout';
 import { percent, text } from './numbers';
 import { SearchBox } from './search';
-import { type Colours, fitting, ROW_HEIGHT, svgOf } from './svg';
+import { type Colours, type DrawnNode, fitting, ROW_HEIGHT, svgOf } from './svg';
 import { coloursOf, onTheme } from './theme';
 import { at, bottomUp, callersOf, ofUserCode, type Tree } from './tree';
 
@@ -32,11 +33,16 @@ export class FlameView {
   private readonly callersButton = button('All callers', () => this.showCallers());
   private readonly metric = element('select', {});
   private readonly direction = element('select', {});
+  /** Of two runs: whose values frames are as wide as, and what colours say. */
+  private readonly sized = element('select', {});
+  private readonly coloured = element('select', {});
+  private readonly legend = element('div', { className: 'flame-legend' });
   private readonly libraries = element('input', { type: 'checkbox' });
   private readonly search = new SearchBox(
     () => this.updateSearch(),
     () => this.canvas.focus(),
   );
+  private readonly note = element('p', { className: 'flame-note' });
   private readonly table = element('table', {});
   private readonly details = element('details', { className: 'flame-table' });
 
@@ -102,6 +108,17 @@ export class FlameView {
       element('option', { value: 'down', textContent: 'Top down' }),
       element('option', { value: 'up', textContent: 'Bottom up' }),
     );
+    this.sized.append(
+      element('option', { value: 'now', textContent: 'New run' }),
+      element('option', { value: 'base', textContent: 'Base' }),
+    );
+    this.coloured.append(
+      element('option', { value: 'difference', textContent: 'Difference' }),
+      element('option', { value: 'kind', textContent: 'Kind of frame' }),
+    );
+    this.legend.append(
+      ...LEGEND.map(([colour, textContent]) => element('span', { className: `flame-chip ${colour}`, textContent })),
+    );
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'flame graph');
     this.selection.setAttribute('aria-live', 'polite');
@@ -109,6 +126,7 @@ export class FlameView {
     tools.append(
       labelled('Metric', this.metric),
       labelled('Order', this.direction),
+      ...(this.data.base === undefined ? [] : [labelled('Sized by', this.sized), labelled('Colours', this.coloured)]),
       labelled('Library lines', this.libraries),
       ...this.search.controls,
       button('Reset zoom', () => this.zoomTo(0)),
@@ -119,23 +137,40 @@ export class FlameView {
     this.callersButton.hidden = true;
     status.append(this.selection, this.openButton, this.callersButton);
     this.details.append(element('summary', { textContent: 'As a table' }), this.table);
-    const { leftOut, minShare, part } = this.data;
+    this.root.replaceChildren(tools, this.legend, this.scroller, status, this.tooltip, this.note, this.details);
+  }
+
+  /** What the amounts are, and what is not drawn. */
+  private noteText(): string {
+    const { leftOut, minShare, part, base } = this.data;
     const least = Number((100 * minShare).toPrecision(3));
     const smaller = `${leftOut} frames with less than ${least} % of each metric are drawn together as “[smaller]”.`;
     const whole = 'Amounts are sums over the recording and all ranks.';
     const sums = part === null ? whole : `Amounts are sums over a part of the recording, ${part}.`;
-    const note = `${sums} ${leftOut > 0 ? smaller : ''}`;
-    this.root.replaceChildren(
-      tools,
-      this.scroller,
-      status,
-      this.tooltip,
-      element('p', { className: 'flame-note', textContent: note }),
-      this.details,
+    const compared = this.data.metrics[Number(this.metric.value)]?.base;
+    if (base === undefined || compared === undefined) {
+      return `${sums} ${leftOut > 0 ? smaller : ''}`;
+    }
+    const [before, now] = base.steps;
+    const divided = (steps: number) => (steps === 0 ? 'the whole recording' : `${steps} steps`);
+    const share = compared.leastShare === 0 ? '' : ` and ${percent(compared.leastShare)} of the larger of both`;
+    const large = `at least ${this.amount(compared.least)}${share}`;
+    const noise = base.isTested
+      ? `lines on it or below it that differ by more than the noise make ${large}`
+      : `it differs by ${large}: there are too few steps to say what is noise`;
+    return (
+      `Compared with ${base.title}: sums over each recording and all ranks, divided by its steps ` +
+      `(${divided(before)} in the base, ${divided(now)} now). A frame has a colour where ${noise}. ` +
+      (leftOut > 0 ? smaller : '')
     );
   }
 
   private listen(): void {
+    this.sized.addEventListener('change', () => this.rebuild());
+    this.coloured.addEventListener('change', () => {
+      this.legend.hidden = !this.showsDifference();
+      this.picture.drawSoon();
+    });
     this.metric.addEventListener('change', () => this.rebuild());
     this.direction.addEventListener('change', () => this.setDirection(this.direction.value === 'up' ? 'up' : 'down'));
     this.libraries.addEventListener('change', () => this.rebuild());
@@ -155,12 +190,27 @@ export class FlameView {
   private tree(): Tree {
     const { nodes } = this.data;
     const metric = this.data.metrics[Number(this.metric.value)];
+    const n = nodes.parent.length;
+    const [before, now] = this.data.base?.steps ?? [0, 0];
+    const mean = (column: { node: number[]; amount: number[] } | undefined, steps: number) => {
+      const amounts = new Float64Array(n);
+      column?.node.forEach((node, index) => (amounts[node] = (column.amount[index] ?? 0) / Math.max(1, steps)));
+      return amounts;
+    };
     const whole: Tree = {
       parent: Int32Array.from(nodes.parent),
       frame: Int32Array.from(nodes.frame),
-      self: new Float64Array(nodes.parent.length),
+      self: mean(metric, now),
     };
-    metric?.node.forEach((node, index) => (whole.self[node] = metric.amount[index] ?? 0));
+    if (metric?.base !== undefined) {
+      whole.other = mean(metric.base, before);
+      const { self, other } = whole;
+      const beyond = (whole.beyond = new Float64Array(n));
+      metric.base.differs.forEach((node) => (beyond[node] = at(self, node) - at(other, node)));
+      if (this.sized.value === 'base') {
+        [whole.self, whole.other] = [whole.other, whole.self];
+      }
+    }
     const tree = this.libraries.checked ? whole : ofUserCode(whole, this.frames);
     if (this.shown === 'down') {
       return tree;
@@ -174,6 +224,8 @@ export class FlameView {
     this.zoomed = 0;
     this.view = this.whole();
     this.select(undefined, false);
+    this.note.textContent = this.noteText();
+    this.legend.hidden = !this.showsDifference();
     this.updateSearch();
     this.resize();
     this.fillTable();
@@ -254,15 +306,87 @@ export class FlameView {
     const [whole, zoomed] = [at(total, 0), at(total, this.zoomed)];
     const [amount, self] = [at(total, node), at(tree.self, node)];
     const isDown = this.shown === 'down';
+    const both = this.bothOf(node);
     return [
       frame?.label ?? '',
       KINDS[frame?.kind ?? 'noLine'],
-      `${isDown ? 'total ' : ''}${this.amount(amount)} (${percent(amount / whole)})`,
+      ...(both === undefined ? [] : this.describeBoth(both)),
+      ...(frame?.was === undefined ? [] : [`was ${frame.was} in the base`]),
+      ...(both === undefined ? [`${isDown ? 'total ' : ''}${this.amount(amount)} (${percent(amount / whole)})`] : []),
       ...(this.zoomed === 0 || amount > zoomed ? [] : [`${percent(amount / zoomed)} of what is zoomed`]),
-      ...(isDown && self !== amount ? [`self ${this.amount(self)} (${percent(self / whole)})`] : []),
+      ...(isDown && self !== amount && both === undefined
+        ? [`self ${this.amount(self)} (${percent(self / whole)})`]
+        : []),
       ...(frame?.evidence === 'inferred' ? ['the line is inferred'] : []),
       ...(frame?.evidence === 'function' ? ['only the function is known, not the line'] : []),
     ];
+  }
+
+  /** Whether colours say what differs. */
+  private showsDifference(): boolean {
+    return this.data.base !== undefined && this.coloured.value === 'difference';
+  }
+
+  /** What a node has in both runs; nothing where one is shown. */
+  private bothOf(node: number): BothRuns | undefined {
+    const { total, other, beyond } = this.layout;
+    return other === undefined || beyond === undefined
+      ? undefined
+      : this.inOrder(at(total, node), at(other, node), at(beyond, node));
+  }
+
+  /** Amounts of the run by which frames are sized, and of the other one. */
+  private inOrder(sized: number, other: number, beyond: number): BothRuns {
+    const [now, base] = this.sized.value === 'base' ? [other, sized] : [sized, other];
+    return { now, base, beyond };
+  }
+
+  private levelOf(both: BothRuns): Level {
+    const compared = this.data.metrics[Number(this.metric.value)]?.base;
+    return compared === undefined ? 0 : levelOf(both, compared);
+  }
+
+  private describeBoth(both: BothRuns): string[] {
+    const whole = this.bothOf(0);
+    const each = this.data.base?.steps.includes(0) === true ? '' : ' per step';
+    const of = (amount: number, whole = 0) =>
+      `${this.amount(amount)}${amount === 0 ? '' : `${each} (${percent(amount / Math.max(1, whole))})`}`;
+    const change = changeOf(both);
+    const { now, base, beyond } = both;
+    // All of it, but for what computers add.
+    const isAll = Math.abs(beyond - (now - base)) < 0.5;
+    const noise =
+      this.levelOf(both) === 0
+        ? 'within the noise'
+        : `beyond the noise ${this.signed(beyond)}${base === 0 || now === 0 ? '' : ` (${changeOf(both, beyond)})`}`;
+    return [
+      `new ${of(both.now, whole?.now)}`,
+      `base ${of(both.base, whole?.base)}`,
+      `change ${this.signed(now - base)}${change === '' ? '' : ` (${change})`}`,
+      ...(now === base || (isAll && this.levelOf(both) !== 0) ? [] : [noise]),
+    ];
+  }
+
+  /** What the new run has more, with its sign. */
+  private signed(more: number): string {
+    return `${more < 0 ? '−' : more > 0 ? '+' : ''}${this.amount(Math.abs(more))}`;
+  }
+
+  /** How a node is drawn; nothing where it has no frame. */
+  private drawnOf(node: number): DrawnNode | undefined {
+    const { colours, matches } = this;
+    const row = at(this.layout.tree.frame, node);
+    const frame = this.frames[row];
+    if (frame === undefined) {
+      return undefined;
+    }
+    const both = this.showsDifference() ? this.bothOf(node) : undefined;
+    const level = both === undefined ? 0 : this.levelOf(both);
+    const isMatch = matches !== undefined && at(matches, row) === 1;
+    return {
+      fill: isMatch ? colours.match : both === undefined ? colours[frame.kind] : colours[colourOf(level)],
+      label: both === undefined ? frame.label : `${signOf(level, both)}${frame.label}`,
+    };
   }
 
   private amount(value: number): string {
@@ -283,9 +407,18 @@ export class FlameView {
     if (isMatch !== undefined) {
       const matches = Uint8Array.from(this.frames, (it) => (isMatch(it.label) ? 1 : 0));
       this.matches = matches;
-      const sum = sumOf(this.layout, (frame) => at(matches, frame) === 1);
+      const isMatching = (frame: number) => at(matches, frame) === 1;
+      const sum = sumOf(this.layout, isMatching);
       const whole = Math.max(1, at(this.layout.total, 0));
-      this.search.report(`${this.amount(sum)} (${percent(sum / whole)})`);
+      const { other } = this.layout;
+      if (other === undefined) {
+        this.search.report(`${this.amount(sum)} (${percent(sum / whole)})`);
+      } else {
+        const both = this.inOrder(sum, sumOf({ ...this.layout, total: other }, isMatching), 0);
+        this.search.report(
+          `new ${this.amount(both.now)} · base ${this.amount(both.base)} · ${this.signed(both.now - both.base)}`,
+        );
+      }
     }
     this.picture.drawSoon();
   }
@@ -295,14 +428,27 @@ export class FlameView {
       return;
     }
     const whole = Math.max(1, at(this.layout.total, 0));
-    const rows = framesBelow(this.layout, this.zoomed, MAX_ROWS).map(({ frame, total, self }) => [
+    const sums = framesBelow(this.layout, this.zoomed, MAX_ROWS);
+    const where =
+      this.zoomed === 0 ? 'everything' : (this.frames[at(this.layout.tree.frame, this.zoomed)]?.label ?? '');
+    if (this.data.base !== undefined) {
+      const rows = sums.map(({ frame, total, other, beyond }) => {
+        const both = this.inOrder(total, other, beyond);
+        const { now, base } = both;
+        const label = heading('row', this.frames[frame]?.label ?? '');
+        const notable = this.levelOf(both) === 0 ? '' : this.signed(beyond);
+        return [label, this.amount(now), this.amount(base), this.signed(now - base), changeOf(both), notable];
+      });
+      const titles = ['Frame', 'New', 'Base', 'Change', 'Of base', 'Beyond the noise'];
+      fillTable(this.table, `What differs most in total, of ${where}`, titles, rows);
+      return;
+    }
+    const rows = sums.map(({ frame, total, self }) => [
       heading('row', this.frames[frame]?.label ?? ''),
       this.amount(total),
       percent(total / whole),
       this.amount(self),
     ]);
-    const where =
-      this.zoomed === 0 ? 'everything' : (this.frames[at(this.layout.tree.frame, this.zoomed)]?.label ?? '');
     fillTable(this.table, `What costs most in total, of ${where}`, ['Frame', 'Total', 'Share', 'Self'], rows);
   }
 
@@ -416,9 +562,13 @@ export class FlameView {
 
   private svg(): string {
     const { label = '' } = this.data.metrics[Number(this.metric.value)] ?? {};
-    const title = `${this.data.title} · ${label} ${this.amount(at(this.layout.total, this.zoomed))}`;
-    const isMatch = (frame: number) => this.matches !== undefined && at(this.matches, frame) === 1;
-    return svgOf(this.layout, this.view, this.frames, this.colours, { title, width: 1200, isMatch });
+    const both = this.bothOf(this.zoomed);
+    const sum =
+      both === undefined
+        ? this.amount(at(this.layout.total, this.zoomed))
+        : `${this.amount(both.now)}, in ${this.data.base?.title ?? ''} ${this.amount(both.base)}`;
+    const title = `${this.data.title} · ${label} ${sum}`;
+    return svgOf(this.layout, this.view, (node) => this.drawnOf(node), this.colours, { title, width: 1200 });
   }
 
   private recolour(): void {
@@ -462,20 +612,19 @@ export class FlameView {
       context.fillRect(x, y, inner, ROW_HEIGHT - 1);
       return;
     }
-    const row = at(this.layout.tree.frame, node);
-    const frame = this.frames[row];
-    if (frame === undefined) {
+    const drawn = this.drawnOf(node);
+    if (drawn === undefined) {
       return;
     }
-    const isMatch = matches !== undefined && at(matches, row) === 1;
-    context.fillStyle = isMatch ? colours.match : colours[frame.kind];
-    context.globalAlpha = matches === undefined || isMatch ? 1 : DIMMED;
+    const isFound = matches === undefined || at(matches, at(this.layout.tree.frame, node)) === 1;
+    context.fillStyle = drawn.fill;
+    context.globalAlpha = isFound ? 1 : DIMMED;
     context.fillRect(x, y, inner, ROW_HEIGHT - 1);
     if (colours.border !== 'transparent') {
       context.strokeStyle = colours.border;
       context.strokeRect(x + 0.5, y + 0.5, Math.max(0, inner - 1), ROW_HEIGHT - 2);
     }
-    const label = fitting(frame.label, width, this.letter);
+    const label = fitting(drawn.label, width, this.letter);
     if (label !== '') {
       context.fillStyle = colours.text;
       context.globalAlpha = 1;

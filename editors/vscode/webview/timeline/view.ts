@@ -27,7 +27,7 @@ import { wheelOf, within, zoomed } from './zoom';
 /** What the page cannot do by itself. */
 export interface TimelineHost extends PictureHost {
   /** Asks for a part of the recording, or a step; without it, there is no more than what the page holds. */
-  request?: (wanted: { from: number; to: number } | { step: number }) => void;
+  request?: (wanted: { rank: number } & ({ from: number; to: number } | { step: number })) => void;
 }
 
 const ROW = 16;
@@ -93,8 +93,9 @@ export class TimelineView {
 
   /** Shows other data; a part that was asked for because of the view keeps the view. */
   update(data: TimelineData): void {
+    const isOther = data.rank !== this.layout.data.rank;
     this.layout = layOutTimeline(data);
-    if (data.step !== null) {
+    if (data.step !== null || isOther) {
       this.view = { from: data.from, to: data.to };
       this.span = undefined;
     }
@@ -151,7 +152,9 @@ export class TimelineView {
   }
 
   private listen(): void {
-    this.step.addEventListener('change', () => this.host.request?.({ step: Number(this.step.value) }));
+    this.step.addEventListener('change', () =>
+      this.host.request?.({ rank: this.layout.data.rank, step: Number(this.step.value) }),
+    );
     this.details.addEventListener('toggle', () => this.fillTable());
     this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
     this.canvas.addEventListener('mousedown', (event) => {
@@ -187,7 +190,7 @@ export class TimelineView {
     const { steps, step } = this.layout.data;
     const first = steps[0];
     if (step === null && first !== undefined) {
-      this.host.request?.({ step: first[0] });
+      this.host.request?.({ rank: this.layout.data.rank, step: first[0] });
     }
     this.show({ from: this.layout.data.from, to: this.layout.data.to });
     this.fillTable();
@@ -210,6 +213,7 @@ export class TimelineView {
     if (isOutside || isFiner) {
       const whole = this.whole();
       this.host.request?.({
+        rank: data.rank,
         from: Math.floor(Math.max(whole.from, from - size / 2)),
         to: Math.ceil(Math.min(whole.to, to + size / 2)),
       });

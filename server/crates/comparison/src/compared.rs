@@ -9,11 +9,11 @@ use crate::lines::{
     AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, TIMES, units,
 };
 use crate::named::{KernelReplacement, NamedDifference, kernels, operators, replacements};
-use crate::noise::{Drift, NoiseTest, Shift, median};
+use crate::noise::{Drift, LeastDifference, NoiseTest, Shift, median};
 use crate::other_work::{OtherWork, other_work};
 use crate::run::ComparedRun;
 use crate::same_work::SameWork;
-use crate::significance::{Significance, differences};
+use crate::significance::{SIZES, Significance, differences, least_bytes};
 
 /// Share (of 1) of the step that must be on lines for what makes the steps differ to be looked for among them.
 const MIN_KNOWN_SHARE: f64 = 0.5;
@@ -77,6 +77,13 @@ pub struct Difference {
     pub edits: Vec<EditedLines>,
     /// What the lines of the base and of the new run belong to.
     places: [HashMap<LineKey, usize>; 2],
+    /// The rows of `lines`, by what belongs together.
+    rows: HashMap<usize, usize>,
+    /// Lines of the new run that stand for lines of the base, and for others of the new run.
+    stand_ins: [HashMap<LineKey, LineKey>; 2],
+    test: NoiseTest,
+    /// By size, how many bytes a difference must reach.
+    least_bytes: [f64; 2],
 }
 
 impl Difference {
@@ -107,8 +114,11 @@ impl Difference {
         let mut explained = LineDirections::default();
         directions.iter().for_each(|it| explained.add(*it));
         functions.iter().for_each(|it| explained.add(LineDirections::of_amounts(&it.amounts)));
-        lines.retain(|it| !it.amounts.is_empty());
-        lines.sort_by(|a, b| largest(&b.amounts).total_cmp(&largest(&a.amounts)));
+        let mut placed: Vec<(usize, ComparedLine)> = lines.into_iter().enumerate().collect();
+        placed.retain(|(_, it)| !it.amounts.is_empty());
+        placed.sort_by(|(_, a), (_, b)| largest(&b.amounts).total_cmp(&largest(&a.amounts)));
+        let rows = placed.iter().enumerate().map(|(row, (place, _))| (*place, row)).collect();
+        let lines = placed.into_iter().map(|(_, line)| line).collect();
         functions.sort_by(|a, b| largest(&b.amounts).total_cmp(&largest(&a.amounts)));
         Self {
             step: step_difference(scales, &test, &totals, explained),
@@ -125,8 +135,23 @@ impl Difference {
             replacements: replacements(&found.units, scales),
             edits: found.edits,
             places: found.places,
+            rows,
+            stand_ins: stand_ins(&found.units),
+            test,
+            least_bytes: least_bytes(&significance),
         }
     }
+}
+
+/// Which lines of the new run stand for lines of the base, and for others of the new run.
+fn stand_ins(units: &[LineGroup<'_>]) -> [HashMap<LineKey, LineKey>; 2] {
+    let mut found = [HashMap::new(), HashMap::new()];
+    for unit in units {
+        for (all, pairs) in found.iter_mut().zip(unit.stand_ins()) {
+            all.extend(pairs);
+        }
+    }
+    found
 }
 
 impl Difference {
@@ -135,6 +160,29 @@ impl Difference {
     pub fn correspond(&self, base: &LineKey, new: &LineKey) -> bool {
         let [old, young] = &self.places;
         old.get(base).is_some_and(|it| young.get(new) == Some(it))
+    }
+
+    /// The line of the new run that a line of either goes by where both runs are shown as one: of several of which nothing says
+    /// which became which, the costliest. `None` of a line of the base to which nothing corresponds.
+    #[must_use]
+    pub fn shown_as<'k>(&'k self, line: &'k LineKey, is_new: bool) -> Option<&'k LineKey> {
+        self.stand_ins[usize::from(is_new)].get(line).or(is_new.then_some(line))
+    }
+
+    /// What is said of a line of the base or of the new run, with what it is compared with as a whole.
+    #[must_use]
+    pub fn of_line(&self, line: &LineKey, is_new: bool) -> Option<&ComparedLine> {
+        let place = self.places[usize::from(is_new)].get(line)?;
+        self.lines.get(*self.rows.get(place)?)
+    }
+
+    /// What a difference of several lines together must reach to matter.
+    #[must_use]
+    pub fn least(&self, quantity: Quantity) -> LeastDifference {
+        match SIZES.iter().position(|it| *it == quantity) {
+            Some(size) => LeastDifference { amount: self.least_bytes[size], share: 0.0 },
+            None => self.test.least(),
+        }
     }
 }
 

@@ -21,6 +21,6 @@ mod significance;
 pub use compared::{Difference, FunctionDifference, StepDifference};
 pub use lines::{AmountDifference, ComparedLine, EditedLines};
 pub use named::{KernelReplacement, NamedDifference};
-pub use noise::{Drift, Shift};
+pub use noise::{Drift, LeastDifference, Shift};
 pub use other_work::{OperatorCalls, OtherWork};
 pub use run::ComparedRun;

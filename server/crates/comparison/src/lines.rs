@@ -94,6 +94,8 @@ struct GroupSide<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct LineGroup<'a> {
     pub(crate) status: MatchStatus,
+    /// Whether no text says that they correspond, but their file and function, or their number.
+    is_by_name: bool,
     base: GroupSide<'a>,
     new: GroupSide<'a>,
 }
@@ -116,6 +118,33 @@ impl<'a> LineGroup<'a> {
             (std::cmp::Reverse(cost(books)), key.file.as_str(), key.line)
         });
         costliest.map(|(key, _)| key)
+    }
+
+    /// Which line of the new run stands for a line, where both runs are shown as one: for those of the base, then for those of the new
+    /// run that do not stand for themselves. Lines of which nothing says which became which go together, as the costliest.
+    pub(crate) fn stand_ins(&self) -> [Vec<(LineKey, LineKey)>; 2] {
+        let [base, new] = [false, true]
+            .map(|it| self.side(it).lines.iter().map(|(key, _)| key).collect::<Vec<_>>());
+        let with_number = |lines: &[&LineKey], key: &LineKey| {
+            lines.iter().find(|it| it.line == key.line).map(|it| (*it).clone())
+        };
+        // Of a library of one version, the numbers of lines are the same; one run may have had more of them.
+        let is_within =
+            |a: &[&LineKey], b: &[&LineKey]| a.iter().all(|it| with_number(b, it).is_some());
+        if self.is_by_name && (is_within(&base, &new) || is_within(&new, &base)) {
+            let pairs = base.iter().filter_map(|it| Some(((*it).clone(), with_number(&new, it)?)));
+            return [pairs.collect(), Vec::new()];
+        }
+        let Some(costliest) = self.line(true) else { return [Vec::new(), Vec::new()] };
+        let together = |lines: &[&LineKey]| {
+            let others = lines.iter().map(|it| ((*it).clone(), costliest.clone()));
+            others.collect::<Vec<_>>()
+        };
+        let others: Vec<&LineKey> = new.iter().filter(|it| **it != costliest).copied().collect();
+        match base.is_empty() {
+            true => [Vec::new(), Vec::new()],
+            false => [together(&base), together(&others)],
+        }
     }
 
     /// The longest name of the function of its lines.
@@ -239,6 +268,7 @@ impl Matching {
 
     /// Puts the books of both runs on what corresponds. Lines outside of texts that can be compared go by their names.
     fn finish<'a>(mut self, base: &ComparedRun<'a>, new: &ComparedRun<'a>) -> LineGroups<'a> {
+        let n_by_text = self.statuses.len();
         let mut by_name: HashMap<String, usize> = HashMap::new();
         let mut sides: [Vec<GroupSide<'a>>; 2] = [Vec::new(), Vec::new()];
         let mut is_there: Vec<[bool; 2]> = Vec::new();
@@ -273,17 +303,17 @@ impl Matching {
         }
         let [old, young] = sides;
         is_there.resize(self.statuses.len(), [false; 2]);
-        let units = self.statuses.iter().zip(old.into_iter().zip(young)).zip(is_there);
+        let units = self.statuses.iter().enumerate().zip(old.into_iter().zip(young)).zip(is_there);
         let units = units.filter(|(_, is_there)| is_there[0] || is_there[1]).map(
-            |((&status, (base, new)), is_there)| {
+            |(((unit, &status), (base, new)), is_there)| {
                 // What goes by its name is gone, or new, where one run alone has it.
-                let is_by_name = base.lines.is_empty() || new.lines.is_empty();
+                let is_in_one = base.lines.is_empty() || new.lines.is_empty();
                 let status = match (status, is_there) {
-                    (MatchStatus::Same, [true, false]) if is_by_name => MatchStatus::Removed,
-                    (MatchStatus::Same, [false, true]) if is_by_name => MatchStatus::Added,
+                    (MatchStatus::Same, [true, false]) if is_in_one => MatchStatus::Removed,
+                    (MatchStatus::Same, [false, true]) if is_in_one => MatchStatus::Added,
                     (status, _) => status,
                 };
-                LineGroup { status, base, new }
+                LineGroup { status, is_by_name: n_by_text <= unit, base, new }
             },
         );
         let units: Vec<LineGroup<'a>> = units.collect();

@@ -167,6 +167,15 @@ impl Drift {
     }
 }
 
+/// What a difference must reach to matter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeastDifference {
+    /// Nanoseconds or bytes, in the mean step.
+    pub amount: f64,
+    /// The share (of 1) of the larger of both.
+    pub share: f64,
+}
+
 /// What decides whether a difference of times counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoiseTest {
@@ -202,7 +211,13 @@ impl NoiseTest {
 
     /// Whether a difference is large enough to matter.
     pub(crate) fn is_large(&self, difference: f64, larger: f64) -> bool {
-        MIN_SHARE * self.step <= difference.abs() && MIN_RELATIVE * larger <= difference.abs()
+        let LeastDifference { amount, share } = self.least();
+        amount <= difference.abs() && share * larger <= difference.abs()
+    }
+
+    /// What a difference of times must reach.
+    pub(crate) fn least(&self) -> LeastDifference {
+        LeastDifference { amount: MIN_SHARE * self.step, share: MIN_RELATIVE }
     }
 
     /// Whether the difference stays, in its direction, when the base is taken as fast as the new run was throughout.

@@ -7,7 +7,7 @@ use crate::noise::{NoiseTest, Shift};
 use crate::same_work::SameWork;
 
 /// The bytes of a line that are compared.
-const SIZES: [Quantity; 2] = [Quantity::Alloc, Quantity::Peak];
+pub(crate) const SIZES: [Quantity; 2] = [Quantity::Alloc, Quantity::Peak];
 
 /// Share (of 1) of all bytes that a difference of bytes must reach. They vary little from step to step.
 const MIN_BYTES: f64 = 0.01;
@@ -81,15 +81,21 @@ impl Significance<'_> {
     }
 }
 
+/// By size, how many bytes a difference must reach.
+pub(crate) fn least_bytes(of: &Significance<'_>) -> [f64; 2] {
+    SIZES.map(|quantity| {
+        let total = |is_new: bool| -> f64 {
+            let scale = of.scales[usize::from(is_new)];
+            of.units.iter().map(|it| it.mean(quantity, scale, is_new)).sum()
+        };
+        MIN_BYTES * total(false).max(total(true))
+    })
+}
+
 /// What each of the units costs, and whether the differences count.
 pub(crate) fn differences(of: &Significance<'_>) -> Vec<ComparedLine> {
     let Significance { units, scales, test, .. } = of;
-    let totals = SIZES.map(|quantity| {
-        let total = |is_new: bool| -> f64 {
-            units.iter().map(|it| it.mean(quantity, scales[usize::from(is_new)], is_new)).sum()
-        };
-        total(false).max(total(true))
-    });
+    let least_bytes = least_bytes(of);
     let have_steps = scales.iter().all(|it| 2 <= it.ledger().steps.len());
     let difference = |(place, unit): (usize, &LineGroup<'_>)| {
         let mut amounts = Vec::new();
@@ -110,7 +116,7 @@ pub(crate) fn differences(of: &Significance<'_>) -> Vec<ComparedLine> {
             amounts.push(match SIZES.iter().position(|it| *it == quantity) {
                 Some(size) => {
                     let delta = (new - base).abs();
-                    untested(MIN_BYTES * totals[size] <= delta && 0.0 < delta)
+                    untested(least_bytes[size] <= delta && 0.0 < delta)
                 }
                 None if !test.is_large(new - base, base.max(new)) && have_steps => untested(false),
                 None => of.of_line(place, quantity, [base, new]),

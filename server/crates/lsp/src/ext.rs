@@ -47,6 +47,8 @@ pub(crate) const FLAME: &str = "perfline.flame";
 pub(crate) const TIMELINE: &str = "perfline.timeline";
 /// Gives what each line held on a device when, as memory over time is drawn from it.
 pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
+/// Gives each rank in each step, as the map of ranks and steps is drawn from them.
+pub(crate) const RANK_STEPS: &str = "perfline.rankSteps";
 /// Gives the report with its pictures as a page that an editor shows.
 pub(crate) const PAGE: &str = "perfline.page";
 /// Serves the report with its pictures to a browser.
@@ -59,7 +61,7 @@ pub(crate) const SOURCES: &str = "perfline.sources";
 pub(crate) const LOCATE: &str = "perfline.locate";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 26] = [
+pub(crate) const COMMANDS: [&str; 27] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -81,6 +83,7 @@ pub(crate) const COMMANDS: [&str; 26] = [
     FLAME,
     TIMELINE,
     MEMORY_TIMELINE,
+    RANK_STEPS,
     PAGE,
     VIEW,
     PLACE,

@@ -187,7 +187,13 @@ pub(crate) async fn compare(session: &Session) {
     let work = move || {
         let (difference, verdict) = report::diff::compare(&base.recording(), &shown.recording());
         let lines = Arc::new(ide::Baseline::new(base.name(), &difference));
-        (BaselineComparison { generation: shown.generation, lines, verdict: verdict.into() }, base)
+        let comparison = BaselineComparison {
+            generation: shown.generation,
+            lines,
+            difference: Arc::new(difference),
+            verdict: verdict.into(),
+        };
+        (comparison, base)
     };
     let Ok((comparison, base)) = tokio::task::spawn_blocking(work).await else { return };
     let mut state = session.state();

@@ -15,6 +15,7 @@ use loader::{RecordedCommit, Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
 use report::StackFilter;
+use report::diff::Difference;
 use serde_json::Value;
 use settings::{ProjectFile, SectionValues, SettingFault, Settings};
 use tokio::sync::{Notify, watch};
@@ -139,6 +140,7 @@ pub(crate) struct BaselineComparison {
     /// Which load was compared.
     pub(crate) generation: u64,
     pub(crate) lines: Arc<Baseline>,
+    pub(crate) difference: Arc<Difference>,
     /// Whether the steps differ and how many lines do, in a sentence.
     pub(crate) verdict: Arc<str>,
 }
@@ -211,6 +213,8 @@ pub(crate) struct SessionSnapshot {
     pub(crate) baseline: Option<Arc<LoadedRecording>>,
     /// What came of the comparison.
     pub(crate) verdict: Option<Arc<str>>,
+    /// What differs, where all of what is loaded is shown.
+    pub(crate) difference: Option<Arc<Difference>>,
     /// Files that are being loaded.
     pub(crate) loading: Option<Arc<[PathBuf]>>,
     /// Why the last load came to nothing.
@@ -229,9 +233,15 @@ impl SessionSnapshot {
         let mut hasher = DefaultHasher::new();
         self.loaded.as_ref().map(|it| it.generation).hash(&mut hasher);
         (self.filter.text(), self.books.rank).hash(&mut hasher);
+        self.base().map(|(base, _)| base.inputs()).hash(&mut hasher);
         self.books.loaded_part().is_ok().hash(&mut hasher);
         // Pages count in numbers that hold 53 bits.
         hasher.finish() >> 32
+    }
+
+    /// What is compared with, and what differs, where all of what is loaded is shown.
+    pub(crate) fn base(&self) -> Option<(&LoadedRecording, &Difference)> {
+        Some((self.baseline.as_deref()?, self.difference.as_deref()?))
     }
 
     /// What there is to find in the whole recording, or in the rank, on the lines that are shown.
@@ -336,10 +346,10 @@ impl Session {
         let part = state.shown_part();
         // All of all ranks together is compared.
         let is_all = state.choice.rank.is_none() && part.is_none();
-        let lines = comparison.filter(|_| is_all).map(|it| &it.lines);
+        let shown = comparison.filter(|_| is_all);
         let view = &state.settings.view;
         let view = View {
-            baseline: lines.cloned(),
+            baseline: shown.map(|it| Arc::clone(&it.lines)),
             part: part.as_ref().and_then(|it| Some(Arc::clone(&it.part.as_ref().ok()?.described))),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
@@ -355,6 +365,9 @@ impl Session {
             loaded: state.loaded.clone(),
             baseline: state.baseline.clone(),
             verdict: comparison.map(|it| Arc::clone(&it.verdict)),
+            difference: shown
+                .filter(|_| state.filter.is_empty())
+                .map(|it| Arc::clone(&it.difference)),
             loading: state.loading.as_ref().map(|it| Arc::clone(&it.inputs)),
             failure: state.failed.as_ref().and_then(|it| it.message.clone()),
             abilities: self.abilities(),

@@ -205,6 +205,24 @@ async fn a_recording_is_compared_with_the_one_before() {
     let hover = client.request("textDocument/hover", at).await.unwrap();
     let text = hover["contents"]["value"].as_str().unwrap();
     assert!(text.contains("beside old.json.gz") && text.contains("720 µs"), "{text}");
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph["base"]["title"], "old.json.gz");
+    assert_eq!(graph["base"]["steps"], json!([8, 8]));
+    for metric in graph["metrics"].as_array().unwrap() {
+        for column in [metric, &metric["base"]] {
+            let amounts = column["amount"].as_array().unwrap().iter();
+            let sum: i64 = amounts.filter_map(Value::as_i64).sum();
+            assert_eq!(column["total"], sum, "{}", metric["id"]);
+        }
+        assert_eq!(metric["base"]["differs"] != json!([]), metric["id"] == "cpu");
+    }
+    let page = client.command("perfline.page", json!([])).await.unwrap();
+    assert!(page["html"].as_str().unwrap().contains("\"title\":\"old.json.gz\""));
+    // A part of what is shown has no counterpart in the baseline.
+    client.command("perfline.setFilter", json!([{"phase": "backward"}])).await.unwrap();
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph.get("base"), None);
+    client.command("perfline.setFilter", json!([{}])).await.unwrap();
     let sorted = json!([{"sort": "difference"}]);
     let hot = client.command("perfline.hotLines", sorted.clone()).await.unwrap();
     let deltas: Vec<&Value> =
@@ -218,6 +236,8 @@ async fn a_recording_is_compared_with_the_one_before() {
     assert!(verdict.ends_with("no line differs by more than the noise."), "{verdict}");
     client.command("perfline.load", json!([["new.json.gz"]])).await.unwrap();
     client.command("perfline.clearBaseline", json!([])).await.unwrap();
+    let graph = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(graph.get("base"), None);
     assert_eq!(client.hints(&uri).await, plain);
     let hot = client.command("perfline.hotLines", sorted).await.unwrap();
     assert_eq!(hot["lines"], json!([]));
@@ -299,7 +319,7 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let again = client.command("perfline.view", json!([{"open": false}])).await.unwrap();
     assert_eq!(again, json!({"url": url, "opened": false}));
     let unknown = client.command("perfline.view", json!([{"picture": "plot"}])).await.unwrap_err();
-    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory";
+    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory, ranks";
     assert_eq!(unknown["message"], expected);
 
     let ask = |method: &'static str, path: &'static str, body: &str| {
@@ -684,6 +704,44 @@ async fn the_flame_graph_is_of_the_rank_that_is_chosen() {
     let flame = client.command("perfline.flame", json!([])).await.unwrap();
     let part = flame["part"].as_str().unwrap();
     assert!(part.starts_with("of rank 1 with --phase backward: "), "{part}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ranks_by_step_lead_to_the_timeline_of_each() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let traces = folder.path().join("traces");
+    std::fs::create_dir(&traces).unwrap();
+    for entry in std::fs::read_dir(fixtures.join("cpu/torch2.15.0/late_rank.slow_line")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, traces.join(path.file_name().unwrap())).unwrap();
+    }
+    let one = "cpu/torch2.15.0/slow_model.json.gz";
+    std::fs::copy(fixtures.join(one), folder.path().join("one.json.gz")).unwrap();
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([{"paths": ["traces"]}])).await.unwrap();
+    let map = client.command("perfline.rankSteps", json!([])).await.unwrap();
+    assert_eq!(map["schema"], "perfline.rankSteps/1");
+    assert_eq!(map["ranks"], json!([0, 1, 2, 3]));
+    assert_eq!(map["leftOut"], json!({"ranks": 0, "steps": 0}));
+    let steps = map["steps"].as_array().unwrap();
+    let waited_for = &map["metrics"][0];
+    assert_eq!(waited_for["id"], "waitedFor");
+    let amounts: Vec<i64> =
+        waited_for["amount"].as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+    assert_eq!(amounts.len(), 4 * steps.len());
+    let most = (0..amounts.len()).max_by_key(|it| amounts[*it]).unwrap();
+    for place in [most, 0] {
+        let (rank, step) = (place / steps.len(), &steps[place % steps.len()]);
+        let wanted = json!([{"rank": rank, "step": step}]);
+        let drawn = client.command("perfline.timeline", wanted).await.unwrap();
+        assert_eq!((&drawn["rank"], &drawn["step"]), (&json!(rank), step));
+    }
+    let page = client.command("perfline.page", json!([])).await.unwrap();
+    assert!(page["html"].as_str().unwrap().contains("id=\"ranks-data\""));
+    client.command("perfline.load", json!([{"paths": ["one.json.gz"]}])).await.unwrap();
+    let error = client.command("perfline.rankSteps", json!([])).await.unwrap_err();
+    assert_eq!(error["code"], -32803, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

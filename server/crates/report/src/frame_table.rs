@@ -58,7 +58,8 @@ impl<'a> FrameTable<'a> {
         })
     }
 
-    fn string(&mut self, text: &str) -> usize {
+    /// The row of a text.
+    pub(crate) fn string(&mut self, text: &str) -> usize {
         let text = clean(text);
         if let Some(row) = self.string_rows.get(&text) {
             return *row;
@@ -74,10 +75,22 @@ impl<'a> FrameTable<'a> {
         if let Some(row) = self.frame_rows.get(&index) {
             return *row;
         }
-        let row = match frame {
+        let row = self.push(self.recording, frame, evidence);
+        self.frame_rows.insert(index, row);
+        row
+    }
+
+    /// A frame of books that is not in the table, with the name that its file has in `recording`.
+    pub(crate) fn push(
+        &mut self,
+        recording: &Recording<'_>,
+        frame: &StackFrame,
+        evidence: Evidence,
+    ) -> usize {
+        match frame {
             StackFrame::Line(line) => {
                 let function = if line.function.is_empty() { "?" } else { &line.function };
-                let file = self.recording.file(&line.key.file).to_owned();
+                let file = recording.file(&line.key.file).to_owned();
                 let kind = usize::from(!line.is_user_code);
                 self.add(function, kind, Some((&file, line.key.line)), evidence)
             }
@@ -89,9 +102,12 @@ impl<'a> FrameTable<'a> {
             StackFrame::SizedOperator(it) => self.add(&it.to_string(), 4, None, evidence),
             StackFrame::Runtime(name) => self.add(name, 5, None, evidence),
             StackFrame::Device(name) => self.add(name, 6, None, evidence),
-        };
-        self.frame_rows.insert(index, row);
-        row
+        }
+    }
+
+    /// The file of a frame, as a row of the texts, and its line.
+    pub(crate) fn place(&self, frame: usize) -> (usize, u32) {
+        (self.file[frame], self.line[frame])
     }
 
     /// A frame that is not in the table.

@@ -1,5 +1,5 @@
-//! The report as one page: plots, findings with what to do, every table, memory over time, the timeline and the flame graph. It
-//! needs no other file, and the policy of the page allows no script but that of these three.
+//! The report as one page: plots, findings with what to do, every table, memory over time, ranks by step, the timeline and the flame graph.
+//! It needs no other file, and the policy of the page allows no script but that of these four.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures, the style sheets and the script go in as they are.
@@ -18,11 +18,13 @@ use insights::{RuleOptions, Severity};
 use loader::{EventTimeline, MemoryHistory, Run, StackBooks};
 
 use crate::build::{ReportOptions, build_shown};
+use crate::diff::{DiffReport, name};
 use crate::filter::CodeFilter;
-use crate::flame::{self, FlameStacks};
+use crate::flame::{self, FlameBase, FlameStacks};
 use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
 use crate::part::RecordingPart;
+use crate::rank_steps::{MapSize, rank_steps};
 use crate::recording::Recording;
 use crate::timeline::{TimelineRange, timeline};
 
@@ -54,13 +56,15 @@ pub struct Pictures {
     pub timeline: Option<Value>,
     /// [`crate::memory_timeline::memory_timeline`]. It takes the place of the plot of memory in use.
     pub memory: Option<Value>,
+    /// [`crate::rank_steps::rank_steps`]. It takes the place of the tables of ranks and steps.
+    pub ranks: Option<Value>,
     /// Of a page that a server gives: the number of what it shows. Its lines open in an editor, its pictures ask for more,
     /// and it is loaded again when something else is shown.
     pub served: Option<u64>,
 }
 
 /// What pictures are drawn from, as far as a recording was loaded with it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct PictureData<'a> {
     /// Amounts by whole stacks.
     pub stacks: Option<&'a StackBooks>,
@@ -72,6 +76,8 @@ pub struct PictureData<'a> {
     pub code: &'a CodeFilter,
     /// The part of the recording that is in its place.
     pub part: Option<&'a RecordingPart>,
+    /// What all of the recording is compared with.
+    pub base: Option<FlameBase<'a>>,
 }
 
 impl<'a> PictureData<'a> {
@@ -84,6 +90,7 @@ impl<'a> PictureData<'a> {
             histories: &run.histories,
             code,
             part,
+            base: None,
         }
     }
 }
@@ -92,7 +99,8 @@ impl Pictures {
     /// The pictures of a file, which is sent around.
     #[must_use]
     pub fn of_file(recording: &Recording<'_>, title: &str, data: &PictureData<'_>) -> Self {
-        let ranges = (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE);
+        let ranges =
+            (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE, MapSize::PAGE);
         Self::drawn(recording, title, data, &ranges)
     }
 
@@ -100,15 +108,33 @@ impl Pictures {
         recording: &Recording<'_>,
         title: &str,
         data: &PictureData<'_>,
-        (min_share, times, moments): &(f64, TimelineRange, MemoryTimelineRange),
+        (min_share, times, moments, size): &(f64, TimelineRange, MemoryTimelineRange, MapSize),
     ) -> Self {
         let stacks = data.stacks.map(|it| FlameStacks::new(recording, it, data.code, data.part));
         Self {
-            flame: stacks.map(|it| flame::flame(recording, &it, title, *min_share)),
+            flame: stacks.map(|it| flame::flame(recording, &it, data.base, title, *min_share)),
             timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
             memory: memory_timeline(recording, data.histories, title, moments),
+            ranks: rank_steps(recording, title, *size),
             served: None,
         }
+    }
+
+    /// The flame graph of the page of a comparison, where the stacks of both runs are known.
+    #[must_use]
+    pub fn of_comparison([base, new]: [&Recording<'_>; 2], found: &DiffReport<'_>) -> Self {
+        let books = base.run.stacks.as_ref().zip(new.run.stacks.as_ref());
+        let flame = books.map(|(of_base, of_new)| {
+            let base = FlameBase {
+                recording: base,
+                title: &name(base),
+                books: of_base,
+                difference: &found.difference,
+            };
+            let stacks = FlameStacks::new(new, of_new, CodeFilter::ALL, None);
+            flame::flame(new, &stacks, Some(base), &name(new), flame::PAGE_MIN_SHARE)
+        });
+        Self { flame, ..Self::default() }
     }
 
     /// Whether the page has a script.
@@ -117,6 +143,7 @@ impl Pictures {
             || self.flame.is_some()
             || self.timeline.is_some()
             || self.memory.is_some()
+            || self.ranks.is_some()
     }
 }
 
@@ -134,7 +161,12 @@ pub fn served_page(
     let options =
         ReportOptions { code: data.code.clone(), ..ReportOptions::new(SERVED_TOP, rules) };
     let report = build_shown(recording, &options, data.part);
-    let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
+    let ranges = (
+        flame::EDITOR_MIN_SHARE,
+        TimelineRange::EDITOR,
+        MemoryTimelineRange::EDITOR,
+        MapSize::EDITOR,
+    );
     let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
     page(&report, &Pictures { served: Some(version), ..drawn })
 }
@@ -193,7 +225,11 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 }
                 @for map in &ranks {
                     h2 { "Ranks by step" }
-                    (map)
+                    @if let Some(data) = &pictures.ranks {
+                        div.ranks {}
+                        noscript { (map) }
+                        (picture_data("ranks", data))
+                    } @else { (map) }
                 }
                 @for section in lines {
                     (table(section))
@@ -407,7 +443,7 @@ mod tests {
         let recording = recording(&run, &sources);
         let books = run.stacks.as_ref().unwrap();
         let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
-        let graph = flame(&recording, &stacks, "a title", PAGE_MIN_SHARE);
+        let graph = flame(&recording, &stacks, None, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
         let report = build(&recording, &ReportOptions::new(3, rules));
         let page =

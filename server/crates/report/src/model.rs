@@ -284,11 +284,15 @@ pub struct HeatMap {
     pub layers: Vec<HeatLayer>,
     /// Ranks that are not shown: others waited less for them.
     pub left_out: usize,
+    /// Steps that are not shown: the first ones.
+    pub left_out_steps: usize,
 }
 
 /// One amount of a [`HeatMap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeatLayer {
+    /// Stable name.
+    pub id: &'static str,
     /// What it is called.
     pub name: &'static str,
     /// What it is, as a sentence.

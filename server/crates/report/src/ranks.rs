@@ -29,40 +29,65 @@ pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
     found
 }
 
-/// Ranks that a map shows at most: those that others waited for longest.
-const MAX_RANKS_SHOWN: usize = 64;
+/// How many ranks and steps a map shows at most: the ranks that others waited for longest, and the last steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapSize {
+    /// Ranks.
+    pub ranks: usize,
+    /// Steps.
+    pub steps: usize,
+}
 
-/// Steps that a map shows at most: the last ones.
-const MAX_STEPS_SHOWN: usize = 24;
+impl MapSize {
+    /// What a table shows that stands on a page as it is.
+    const TABLE: Self = Self { ranks: 64, steps: 24 };
+    /// What a page holds, which is one file that is sent around.
+    pub const PAGE: Self = Self { ranks: 64, steps: 100 };
+    /// What an editor gets.
+    pub const EDITOR: Self = Self { ranks: 256, steps: 200 };
+}
 
-/// One amount of a step of a rank: its name, what it is, and its value.
-type StepAmount = (&'static str, &'static str, fn(&RankStep) -> Ns);
+/// One amount of a step of a rank: its stable name, its name, what it is, and its value.
+type StepAmount = (&'static str, &'static str, &'static str, fn(&RankStep) -> Ns);
 
 /// The amounts of a step of a rank.
 const STEP_AMOUNTS: [StepAmount; 5] = [
     (
+        "waitedFor",
         "waited for",
         "Of each collective the longest wait of another rank counts, for the rank that began last.",
         |it| it.waited_for,
     ),
-    ("step time", "How long the step took.", |it| it.time),
-    ("compute", "Kernels that do not communicate, or on a CPU operators.", |it| it.compute),
-    ("comm wait", "Time in collectives before all ranks had begun.", |it| it.wait),
-    ("comm transfer", "Time in collectives after all ranks had begun.", |it| it.transfer),
+    ("step", "step time", "How long the step took.", |it| it.time),
+    ("compute", "compute", "Kernels that do not communicate, or on a CPU operators.", |it| {
+        it.compute
+    }),
+    ("commWait", "comm wait", "Time in collectives before all ranks had begun.", |it| it.wait),
+    ("commTransfer", "comm transfer", "Time in collectives after all ranks had begun.", |it| {
+        it.transfer
+    }),
 ];
 
 /// Each rank in each step; `None` where no collective that several ranks recorded is in a step.
 pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
-    let ledger = &recording.run.merged;
-    let compared = Comparison::new(ledger)?;
-    let is_in_step = compared.matched.iter().any(|it| it.step.is_some());
-    is_in_step.then(|| map_of(&by_range(recording, rank_steps(ledger, &compared)))).flatten()
+    step_map(recording, &Comparison::new(&recording.run.merged)?, MapSize::TABLE)
 }
 
-fn map_of(rows: &[RankStep]) -> Option<HeatMap> {
+/// The same from the comparison of the ranks, and as large as `size`.
+pub(crate) fn step_map(
+    recording: &Recording<'_>,
+    compared: &Comparison,
+    size: MapSize,
+) -> Option<HeatMap> {
+    let steps = || by_range(recording, rank_steps(&recording.run.merged, compared));
+    let is_in_step = compared.matched.iter().any(|it| it.step.is_some());
+    is_in_step.then(|| map_of(&steps(), size)).flatten()
+}
+
+fn map_of(rows: &[RankStep], size: MapSize) -> Option<HeatMap> {
     let steps: BTreeSet<u32> = rows.iter().map(|it| it.step).collect();
-    let n_left_out = steps.len().saturating_sub(MAX_STEPS_SHOWN);
-    let steps: Vec<u32> = steps.into_iter().skip(n_left_out).collect();
+    let left_out_steps = steps.len().saturating_sub(size.steps);
+    let steps: Vec<u32> = steps.into_iter().skip(left_out_steps).collect();
     let mut waited_for: BTreeMap<u32, Ns> = BTreeMap::new();
     let mut by_place: BTreeMap<(u32, u32), &RankStep> = BTreeMap::new();
     for it in rows.iter().filter(|it| steps.binary_search(&it.step).is_ok()) {
@@ -71,23 +96,23 @@ fn map_of(rows: &[RankStep]) -> Option<HeatMap> {
         by_place.insert((it.rank, it.step), it);
     }
     let mut ranks: Vec<u32> = waited_for.keys().copied().collect();
-    let left_out = ranks.len().saturating_sub(MAX_RANKS_SHOWN);
+    let left_out = ranks.len().saturating_sub(size.ranks);
     ranks.sort_by_key(|it| std::cmp::Reverse(waited_for.get(it)));
-    ranks.truncate(MAX_RANKS_SHOWN);
+    ranks.truncate(size.ranks);
     ranks.sort_unstable();
-    let layer = |&(name, about, amount): &StepAmount| {
+    let layer = |&(id, name, about, amount): &StepAmount| {
         let cell = |rank: u32, step: u32| by_place.get(&(rank, step)).map(|it| amount(it));
         let row = |&rank: &u32| steps.iter().map(|&step| cell(rank, step)).collect();
-        HeatLayer { name, about, rows: ranks.iter().map(row).collect() }
+        HeatLayer { id, name, about, rows: ranks.iter().map(row).collect() }
     };
     let layers = STEP_AMOUNTS.iter().map(layer).collect();
-    (!steps.is_empty()).then_some(HeatMap { steps, ranks, layers, left_out })
+    (!steps.is_empty()).then_some(HeatMap { steps, ranks, layers, left_out, left_out_steps })
 }
 
 /// The steps of all ranks as a table.
 fn by_step(recording: &Recording<'_>) -> Section {
     let numbers = ["step", "rank"].map(|it| Column::number(it, Unit::Count));
-    let amounts = STEP_AMOUNTS.map(|(name, ..)| Column::number(name, Unit::Ns));
+    let amounts = STEP_AMOUNTS.map(|(_, name, ..)| Column::number(name, Unit::Ns));
     let columns = numbers.into_iter().chain(amounts);
     let mut section = Section::new("rank_steps", "Ranks by step", Subject::Run, columns);
     for it in steps(recording) {
@@ -478,20 +503,21 @@ mod tests {
 
     #[test]
     fn the_map_has_each_rank_in_each_step() {
-        let map = map_of(&[step(0, 4, 0), step(1, 4, 100), step(0, 5, 20)]).unwrap();
+        let map =
+            map_of(&[step(0, 4, 0), step(1, 4, 100), step(0, 5, 20)], MapSize::TABLE).unwrap();
         assert_eq!((map.steps, map.ranks, map.left_out), (vec![4, 5], vec![0, 1], 0));
         let rows = |layer: usize| map.layers[layer].rows.clone();
         let some = |it: [Option<i64>; 2]| it.map(|it| it.map(Ns)).to_vec();
         assert_eq!(rows(0), [some([Some(0), Some(20)]), some([Some(100), None])]);
         assert_eq!(rows(1), [some([Some(1_000), Some(1_000)]), some([Some(1_000), None])]);
-        assert_eq!(map_of(&[]), None);
+        assert_eq!(map_of(&[], MapSize::TABLE), None);
     }
 
     #[test]
     fn of_many_ranks_those_that_others_waited_for_are_shown() {
         let mut rows: Vec<RankStep> = (0..1_000).map(|rank| step(rank, 1, 0)).collect();
         rows[707].waited_for = Ns(70);
-        let map = map_of(&rows).unwrap();
+        let map = map_of(&rows, MapSize::TABLE).unwrap();
         assert_eq!((map.ranks.len(), map.left_out), (64, 936));
         assert!(map.ranks.contains(&707));
     }

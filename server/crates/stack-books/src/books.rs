@@ -333,6 +333,11 @@ impl StackBooks {
         self.frames.iter().zip(self.evidence.iter().copied())
     }
 
+    /// The rows of all distinct frames, in the order of [`Self::frames`].
+    pub fn frame_rows(&self) -> impl Iterator<Item = FrameRow> + use<> {
+        (0..self.frames.len()).map(|row| FrameRow(u32::try_from(row).unwrap_or(u32::MAX)))
+    }
+
     /// What is on a stack itself, in nanoseconds or bytes.
     #[must_use]
     pub fn amount(&self, metric: Metric, stack: StackRow) -> i64 {

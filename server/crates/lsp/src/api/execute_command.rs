@@ -13,6 +13,7 @@ mod hot_lines;
 mod memory_timeline;
 mod page;
 mod place;
+mod rank_steps;
 mod recordings;
 mod report;
 mod requested_load;
@@ -63,6 +64,7 @@ pub(crate) async fn handle(
         ext::FLAME => flame::handle(session).await?,
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
         ext::MEMORY_TIMELINE => memory_timeline::handle(session, &arguments).await?,
+        ext::RANK_STEPS => rank_steps::handle(session).await?,
         ext::PAGE => page::given(session).await?,
         ext::VIEW => page::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,

@@ -81,10 +81,6 @@ pub fn build(
     notes.push(Note::plain(sources(&texts, &difference)));
     notes.extend(doubts(base, "base"));
     notes.extend(doubts(new, "new"));
-    let name = |it: &Recording<'_>| {
-        let path = it.run.inputs.first().map(|it| loader::shown(&it.path).into_owned());
-        path.unwrap_or_default()
-    };
     let [old, young] = difference.step.steps;
     let summary = Summary {
         recording: format!("{} → {}", name(base), name(new)),
@@ -126,6 +122,12 @@ pub fn build(
     sections.retain(|it| !it.rows.is_empty());
     diff.report.sections = sections;
     diff
+}
+
+/// What a recording is called: its first file.
+pub(crate) fn name(recording: &Recording<'_>) -> String {
+    let path = recording.run.inputs.first().map(|it| loader::shown(&it.path).into_owned());
+    path.unwrap_or_default()
 }
 
 /// Compares two recordings, line by line, and says in a sentence whether the steps differ and how many lines do.

@@ -81,8 +81,14 @@ mod tests {
 
     fn map(rows: [[i64; 2]; 2]) -> HeatMap {
         let rows = rows.map(|row| row.map(|it| Some(Ns(it))).into()).into();
-        let layer = HeatLayer { name: "waited for", about: "About it.", rows };
-        HeatMap { steps: vec![3, 4], ranks: vec![0, 7], layers: vec![layer], left_out: 5 }
+        let layer = HeatLayer { id: "waitedFor", name: "waited for", about: "About it.", rows };
+        HeatMap {
+            steps: vec![3, 4],
+            ranks: vec![0, 7],
+            layers: vec![layer],
+            left_out: 5,
+            left_out_steps: 0,
+        }
     }
 
     #[test]

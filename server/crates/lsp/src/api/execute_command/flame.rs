@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use loader::StackBooks;
 use report::Recording;
-use report::flame::{self, FlameStacks};
+use report::diff::Difference;
+use report::flame::{self, FlameBase, FlameStacks};
 use report::terminal::clean;
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Result;
@@ -39,9 +41,42 @@ fn graph(
     let stacks =
         FlameStacks::new(&recording, books, &snapshot.filter.code, part.map(|it| &it.recorded));
     let stacks = stacks.of_rank(rank);
-    let mut graph = flame::flame(&recording, &stacks, &recording.title(), flame::EDITOR_MIN_SHARE);
+    let base = base(snapshot, recordings, cancelled)?;
+    let base = base.as_ref().map(ReadBase::flame_base);
+    let title = recording.title();
+    let mut graph = flame::flame(&recording, &stacks, base, &title, flame::EDITOR_MIN_SHARE);
     graph["files"] = files(&recording);
     Ok(graph)
+}
+
+/// The baseline with its stacks.
+pub(super) struct ReadBase<'a> {
+    recording: Recording<'a>,
+    title: String,
+    books: Arc<StackBooks>,
+    difference: &'a Difference,
+}
+
+impl ReadBase<'_> {
+    /// What a flame graph compares with.
+    pub(super) fn flame_base(&self) -> FlameBase<'_> {
+        let Self { recording, title, books, difference } = self;
+        FlameBase { recording, title, books, difference }
+    }
+}
+
+/// What all of the recording that is shown is compared with; `None` where it is not, or where the stacks of the baseline are not known.
+pub(super) fn base<'a>(
+    snapshot: &'a SessionSnapshot,
+    recordings: &dyn Recordings,
+    cancelled: &AtomicBool,
+) -> std::result::Result<Option<ReadBase<'a>>, LoadFailure> {
+    let Some((base, difference)) = snapshot.base() else { return Ok(None) };
+    let books = base.stacks(None, recordings, cancelled)?;
+    Ok(books.map(|books| {
+        let recording = base.recording();
+        ReadBase { title: recording.title(), recording, books, difference }
+    }))
 }
 
 /// Names of files as the ledger has them, by those that are shown.

@@ -13,6 +13,7 @@ use view_server::{Picture, PicturePart, ViewPlace, ViewServer, ViewSource};
 
 use super::arguments::{CommandArguments, invalid, text};
 use super::current_files::CurrentFiles;
+use super::flame::{self, ReadBase};
 use super::requested_load::{Drawn, picture, refused};
 use super::{memory_timeline, place, timeline};
 use crate::config::Recordings;
@@ -21,7 +22,7 @@ use crate::loaded::LoadedRecording;
 use crate::session::{Session, SessionSnapshot};
 
 /// The pictures that the page may begin with.
-const PICTURES: [&str; 3] = ["timeline", "flame", "memory"];
+const PICTURES: [&str; 4] = ["timeline", "flame", "memory", "ranks"];
 
 const NOTHING: &str = "no recording is loaded";
 
@@ -173,12 +174,14 @@ fn draw(
     let (stacks, timeline, histories) =
         loaded.pictures(snapshot.books.rank, recordings, cancelled)?;
     let recording = loaded.recording_of(part);
+    let base = flame::base(snapshot, recordings, cancelled)?;
     let data = PictureData {
         stacks: part.map_or(stacks.as_deref(), |it| it.run.stacks.as_ref()),
         timeline: timeline.as_deref(),
         histories: &histories,
         code: &snapshot.filter.code,
         part: part.map(|it| &it.recorded),
+        base: base.as_ref().map(ReadBase::flame_base),
     };
     let page = html::served_page(&recording, snapshot.view.rules(), &data, snapshot.version());
     page.map(Value::String).map_err(|error| LoadFailure::Unusable(error.to_string()))
