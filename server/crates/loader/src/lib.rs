@@ -34,6 +34,7 @@ mod names;
 mod open;
 mod options;
 mod panics;
+mod places;
 mod plain_file;
 mod plan;
 mod project_file;
@@ -80,6 +81,7 @@ pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
 pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 pub use recording_text::RecordingText;
+pub use remote_files::{is_url, named as named_input};
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, is_source, source_folders};
@@ -97,6 +99,12 @@ use recorded::{RecordedSources, recorded_files};
 #[must_use]
 pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
+}
+
+/// Whether `path` is a folder, on disk or behind a URL, in which recordings may be.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    places::is_folder(path)
 }
 
 /// The source files below `directory` that a recording may be of, in order of path.
