@@ -6,7 +6,7 @@ use std::io;
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
 
-use crate::stores::Store;
+use crate::store::Store;
 use crate::url::Scheme;
 
 /// Most characters of a message that comes from elsewhere.

@@ -7,23 +7,11 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use object_store::{ListResult, ObjectMeta};
 
-use crate::RemoteMetadata;
 use crate::faults::fault;
+use crate::heads::head;
 use crate::remote::{Remote, locked, remote};
-use crate::remote_file::head;
+use crate::store::{RemoteEntry, RemoteMetadata};
 use crate::url::{FileUrl, Scheme};
-
-/// A file or a folder in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteEntry {
-    /// Its URL.
-    pub path: PathBuf,
-    /// Whether it is a folder.
-    pub is_folder: bool,
-}
-
-/// What is in a folder; why that is not known.
-pub(crate) type FolderListing = Result<Arc<Vec<RemoteEntry>>, String>;
 
 /// What is in a folder. It is asked for once.
 ///

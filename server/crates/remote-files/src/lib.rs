@@ -11,44 +11,19 @@
 mod aws_profile;
 mod faults;
 mod folders;
+mod heads;
 mod remote;
 mod remote_file;
+mod store;
 mod stores;
 mod url;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-pub use folders::{RemoteEntry, below, entries, is_folder, metadata};
-pub use remote_file::{RemoteFile, look_ahead};
-
-/// What is known of an object without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteMetadata {
-    /// Bytes.
-    pub size: u64,
-    /// When it was written, in whole seconds, as all answers of a server have it; `None` where the server does not say.
-    pub modified: Option<SystemTime>,
-    /// A hash of its entity tag; `None` where the server gives none. Another content has another one.
-    pub version: Option<u64>,
-}
-
-impl RemoteMetadata {
-    fn new(of: &object_store::ObjectMeta) -> Self {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let seconds = u64::try_from(of.last_modified.timestamp()).ok().filter(|it| 0 < *it);
-        let version = of.e_tag.as_ref().map(|tag| {
-            let mut hasher = DefaultHasher::new();
-            tag.hash(&mut hasher);
-            hasher.finish()
-        });
-        Self {
-            size: of.size,
-            modified: seconds.map(|it| SystemTime::UNIX_EPOCH + Duration::from_secs(it)),
-            version,
-        }
-    }
-}
+pub use folders::{below, entries, is_folder, metadata};
+pub use heads::look_ahead;
+pub use remote_file::RemoteFile;
+pub use store::{RemoteEntry, RemoteMetadata};
 
 /// An input as it is called from here on, if the user named it: what is in the bucket, or at the host, of a URL may be asked for
 /// from now on. Of a signed URL the part behind `?` is kept aside, so that no output shows it.

@@ -11,11 +11,10 @@ use object_store::client::HttpClient;
 use object_store::path::Path as ObjectPath;
 use tokio::runtime::Runtime;
 
-use crate::folders::FolderListing;
-use crate::remote_file::FileHead;
-use crate::stores::{SharedClient, SharedStore, Store, key_of};
+use crate::faults;
+use crate::store::{FileHead, FolderListing, Place, RemoteMetadata, SharedClient, SharedStore};
+use crate::stores::{key_of, store_of};
 use crate::url::{FileUrl, Scheme};
-use crate::{RemoteMetadata, faults};
 
 /// How long a connection may take, and how long a server may send nothing.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,13 +31,6 @@ pub(crate) struct Remote {
     pub(crate) heads: Mutex<HashMap<PathBuf, Arc<FileHead>>>,
     pub(crate) listed: Mutex<HashMap<PathBuf, RemoteMetadata>>,
     pub(crate) folders: Mutex<HashMap<PathBuf, FolderListing>>,
-}
-
-/// A file in its store.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) store: SharedStore,
-    pub(crate) object: ObjectPath,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -109,7 +101,7 @@ impl Remote {
         if let Some(store) = locked(&self.stores).get(&key) {
             return Ok(Place { store: Arc::clone(store), object });
         }
-        let store = Store::of(&url, &self.client).await.map_err(io::Error::other)?;
+        let store = store_of(&url, &self.client).await.map_err(io::Error::other)?;
         let store = Arc::clone(locked(&self.stores).entry(key).or_insert_with(|| Arc::new(store)));
         Ok(Place { store, object })
     }

@@ -1,19 +1,18 @@
 //! Makes the store of a bucket, with the credentials that the user's other tools use.
 
 use std::env;
-use std::fmt::Debug;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, resolve_bucket_region};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::client::{HttpClient, HttpConnector};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 
 use crate::aws_profile::AwsProfile;
+use crate::store::{SharedClient, Store};
 use crate::url::{FileUrl, Scheme};
 
 /// How often a request that failed is sent again, and for how long: a server that is gone is noticed within seconds.
@@ -23,37 +22,16 @@ const RETRIED_FOR: Duration = Duration::from_secs(60);
 /// How long to wait for the service that gives machines of a cloud their credentials. It is one network hop away, or not there.
 const MACHINE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A bucket, container, or a file over HTTP.
-#[derive(Debug)]
-pub(crate) struct Store {
-    pub(crate) objects: Box<dyn ObjectStore>,
-    pub(crate) scheme: Scheme,
-    /// Whether no credentials were found, so that requests are not signed: what is public can be read so.
-    pub(crate) is_anonymous: bool,
-}
-
-/// All stores share one client, with its connections.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedClient(pub(crate) HttpClient);
-
-impl HttpConnector for SharedClient {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(self.0.clone())
-    }
-}
-
-impl Store {
-    /// The store that a URL is in.
-    ///
-    /// # Errors
-    /// If what the user configured contradicts itself. The message says so.
-    pub(crate) async fn of(url: &FileUrl, client: &SharedClient) -> Result<Self, String> {
-        match url.scheme {
-            Scheme::S3 => amazon(url, client).await,
-            Scheme::GoogleCloud => google(url, client),
-            Scheme::Azure => azure(url, client),
-            Scheme::Http => http(url, client),
-        }
+/// The store that a URL is in.
+///
+/// # Errors
+/// If what the user configured contradicts itself. The message says so.
+pub(crate) async fn store_of(url: &FileUrl, client: &SharedClient) -> Result<Store, String> {
+    match url.scheme {
+        Scheme::S3 => amazon(url, client).await,
+        Scheme::GoogleCloud => google(url, client),
+        Scheme::Azure => azure(url, client),
+        Scheme::Http => http(url, client),
     }
 }
 
@@ -244,6 +222,3 @@ pub(crate) fn key_of(url: &FileUrl) -> String {
         _ => url.place.clone(),
     }
 }
-
-/// A store that several files share.
-pub(crate) type SharedStore = Arc<Store>;

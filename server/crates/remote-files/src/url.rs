@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 /// What the user named.
-static NAMED: RwLock<Named> =
-    RwLock::new(Named { places: BTreeSet::new(), queries: BTreeMap::new() });
+static NAMED: RwLock<NamedUrls> =
+    RwLock::new(NamedUrls { places: BTreeSet::new(), queries: BTreeMap::new() });
 
-struct Named {
+struct NamedUrls {
     /// Buckets and hosts, with their scheme.
     places: BTreeSet<String>,
     /// What stands behind `?`, by what stands before it.
