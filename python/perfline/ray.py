@@ -7,7 +7,7 @@
         print(line["file"], line["line"], line["cpu_own_us"])
 
 ``python -m perfline.ray /tmp/traces --root src -o run.perfline`` prints the report. Each trace is read by a task on a node that
-has it; what comes back is a ledger, less than a hundredth of the trace. Ledgers are added in a tree, on any node, so that
+has it, or on any node if it is in an object store (``s3://bucket/traces/``); what comes back is a ledger, less than a hundredth of the trace. Ledgers are added in a tree, on any node, so that
 this process holds none but the last. Tasks whose worker is lost run again.
 
 Ray comes with ``pip install perfline[ray]``. Perfline has to be installed on every node.
@@ -33,6 +33,9 @@ FAN_IN = 16
 """Ledgers that one task adds."""
 
 ENDINGS = (".json", ".json.gz", ".json.zst")
+
+URLS = ("s3://", "gs://", "az://", "http://", "https://")
+"""How folders and files begin that any node can read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +74,8 @@ def report(
 ) -> Run:
     """Reads all traces in ``folders``, each of them on a node that has it, and returns what each line cost.
 
-    ``folders`` hold the traces of one run: the same absolute path on every node, shared between nodes or local to each. ``output`` is where the ledger of
-    all ranks is written, which every command of Perfline reads as it reads traces: ``perfline ranks run.perfline``.
+    ``folders`` hold the traces of one run: the same absolute path on every node, shared between nodes or local to each; or URLs
+    of object stores, which any node reads with its own credentials. ``output`` is where the ledger of all ranks is written, which every command of Perfline reads as it reads traces: ``perfline ranks run.perfline``.
     ``root`` and ``sites`` are those of ``perfline.read``, on the nodes. A task whose worker is lost runs again, ``retries`` times.
     What could not be read is in ``Run.failures``.
 
@@ -81,7 +84,9 @@ def report(
     """
     executor = executor or _RayExecutor(retries)
     say = _say if progress else (lambda _: None)
-    part = _ledger(executor, [os.path.abspath(it) for it in folders], _options(root, sites), fan_in, say)
+    named = [os.fspath(it) for it in folders]
+    places = [it if it.startswith(URLS) else os.path.abspath(it) for it in named]
+    part = _ledger(executor, places, _options(root, sites), fan_in, say)
     if part.ledger is None:
         raise ReadError("\n".join(part.failures) or f"no traces in {', '.join(map(str, folders))} on any node")
     pathlib.Path(output).write_bytes(part.ledger)
@@ -101,13 +106,24 @@ def _ledger(
 ) -> Part:
     """The ledger of all traces."""
     nodes = executor.nodes()
-    listed = executor.get([executor.submit(list_traces, folders, node=node) for node in nodes])
+    urls = [it for it in folders if it.startswith(URLS)]
+    local = [it for it in folders if it not in urls]
+    listing = [executor.submit(list_traces, local, node=node) for node in nodes if local]
+    remote, failures = [], []
+    for files, failure in executor.get([executor.submit(list_urls, url) for url in urls]):
+        remote += files
+        failures += failure
+    listed = executor.get(listing)
     # A file that several nodes have is one on a disk that they share: they take such files in turn.
     having: dict[tuple[str, int, int], list[str]] = {}
     for node, traces in zip(nodes, listed):
         for trace in traces:
             having.setdefault(trace, []).append(node)
-    tasks = [(path, on[index % len(on)]) for index, ((path, *_), on) in enumerate(sorted(having.items()))]
+    tasks: list[tuple[str, str | None]] = [
+        (path, on[index % len(on)]) for index, ((path, *_), on) in enumerate(sorted(having.items()))
+    ]
+    # Wherever there is room.
+    tasks += [(url, None) for url in remote]
     say(f"{len(tasks)} traces, read on {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
     reading = {executor.submit(read_trace, path, options, node=node) for path, node in tasks}
     pending, ready, n_read = list(reading), [], 0
@@ -120,7 +136,8 @@ def _ledger(
         while len(ready) >= fan_in or (not pending and len(ready) > 1):
             pending.append(executor.submit(add_ledgers, options, *ready[:fan_in]))
             del ready[:fan_in]
-    return executor.get(ready)[0] if ready else Part(None)
+    part = executor.get(ready)[0] if ready else Part(None)
+    return dataclasses.replace(part, failures=(*failures, *part.failures))
 
 
 def list_traces(folders: list[str]) -> list[tuple[str, int, int]]:
@@ -133,6 +150,18 @@ def list_traces(folders: list[str]) -> list[tuple[str, int, int]]:
                 status = file.stat()
                 found.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
     return found
+
+
+def list_urls(url: str) -> tuple[list[str], list[str]]:
+    """A task: the files of recordings below ``url``, or that one; and what went wrong."""
+    if url.startswith("http"):
+        # A file, with what signs it.
+        return [url], []
+    command = [_binary.find(), "list", "--files", "--", url]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    found = done.stdout.decode("utf-8", "replace").splitlines()
+    message = done.stderr.decode("utf-8", "replace").strip()
+    return found, [message or f"{url}: perfline ended with {done.returncode}"] if done.returncode else []
 
 
 def read_trace(path: str, options: list[str]) -> Part:
@@ -208,7 +237,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m perfline.ray", description="Reads the traces of a run where they lie, on a Ray cluster."
     )
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="the traces of one run, on every node or on some")
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        metavar="FOLDER",
+        help="the traces of one run, on every node or on some, or a URL (s3://…)",
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write the ledger of all ranks")
     parser.add_argument("--root", default=".", metavar="DIR", help="where your code is, on the nodes")
     parser.add_argument("--html", metavar="FILE", help="also write the report as a page")

@@ -1,10 +1,13 @@
 """What ``perfline.ray`` does with the nodes of a cluster, without Ray: the tasks run here, in the order in which nobody waits for them."""
 
+import functools
+import http.server
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -76,6 +79,24 @@ class Clusters(unittest.TestCase):
         self.report(cluster, RANKS)
         reading = [node for name, node, _ in cluster.done if name == "read_trace"]
         self.assertEqual(sorted(reading), ["one", "one", "two", "two"])
+
+    def test_urls_are_read_by_any_node(self):
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=RANKS)
+        silent = mock.patch.object(handler.func, "log_message")
+        silent.start()
+        self.addCleanup(silent.stop)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        place = f"http://127.0.0.1:{server.server_port}/"
+        urls = [place + it.name for it in sorted(RANKS.iterdir())]
+        cluster = Nodes("one", "two")
+        run, _ = self.report(cluster, *urls, place + "missing.json")
+        self.assertEqual([it["path"] for it in run.inputs], urls)
+        self.assertEqual({node for name, node, _ in cluster.done if name == "read_trace"}, {None})
+        [failure] = run.failures
+        self.assertIn("missing.json: there is no such file", failure)
 
     def test_what_cannot_be_read_is_said_and_the_rest_is_read(self):
         shutil.copytree(RANKS, self.folder / "ranks")

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use loader::{
     EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, SourceMapping, StepNumbers,
@@ -176,6 +177,11 @@ impl Command {
     }
 }
 
+/// What the user names to be read: a path, or a URL, which nothing else may be read from.
+fn input() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(loader::named_input)
+}
+
 /// What a command reads.
 #[derive(Debug)]
 pub(crate) struct WatchedFiles {
@@ -189,8 +195,8 @@ pub(crate) struct WatchedFiles {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RecordingArgs {
     /// Traces and memory snapshots of one run, added up; a folder stands for the newest recording below it, - for the
-    /// standard input [default: the current folder]
-    #[arg(value_name = "INPUT")]
+    /// standard input; URLs are read too (s3://, gs://, az://, https://) [default: the current folder]
+    #[arg(value_name = "INPUT", value_parser = input())]
     pub(crate) inputs: Vec<PathBuf>,
 
     /// Folder of your code: lines in it are yours, all others are a library's
@@ -213,7 +219,7 @@ pub(crate) struct RecordingArgs {
     /// Trace of the capture of the CUDA graphs that the recording replays, or the stacks of their nodes, repeatable: their kernels
     /// count to the lines that launched them there [default: files with "capture", "cuda_graph" or "py_stacks" in their names
     /// beside the recording]
-    #[arg(long = "capture", value_name = "FILE")]
+    #[arg(long = "capture", value_name = "FILE", value_parser = input())]
     pub(crate) captures: Vec<PathBuf>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
@@ -733,8 +739,12 @@ pub(crate) struct ViewArgs {
 #[command(verbatim_doc_comment)]
 pub(crate) struct ListArgs {
     /// Where to look
-    #[arg(value_name = "FOLDER", default_value = ".")]
+    #[arg(value_name = "FOLDER", default_value = ".", value_parser = input())]
     pub(crate) folder: PathBuf,
+
+    /// The files of all recordings, one a line, for programs
+    #[arg(long, conflicts_with_all = ["format", "top"])]
+    pub(crate) files: bool,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
@@ -754,7 +764,7 @@ pub(crate) struct ListArgs {
 #[command(verbatim_doc_comment)]
 pub(crate) struct BugReportArgs {
     /// A trace of one rank
-    #[arg(value_name = "RECORDING")]
+    #[arg(value_name = "RECORDING", value_parser = input())]
     pub(crate) recording: PathBuf,
 
     /// Where it goes, a new file; in an ending .gz it is compressed
@@ -907,7 +917,7 @@ pub(crate) enum RanksFormat {
 #[command(verbatim_doc_comment)]
 pub(crate) struct HangArgs {
     /// Dumps, or folders that hold them [default: the current folder]
-    #[arg(value_name = "INPUT")]
+    #[arg(value_name = "INPUT", value_parser = input())]
     pub(crate) inputs: Vec<PathBuf>,
 
     /// Text for people, JSON for programs (perfline.hang/1)
@@ -999,11 +1009,11 @@ impl ReportArgs {
 #[command(verbatim_doc_comment)]
 pub(crate) struct DiffArgs {
     /// The recording that is compared with: a file, or a folder that stands for the newest recording below it
-    #[arg(value_name = "BASE", requires = "new")]
+    #[arg(value_name = "BASE", requires = "new", value_parser = input())]
     pub(crate) base: Option<PathBuf>,
 
     /// The recording that is looked at
-    #[arg(value_name = "NEW")]
+    #[arg(value_name = "NEW", value_parser = input())]
     pub(crate) new: Option<PathBuf>,
 
     /// Folder of the code as BASE ran it [default: that of --root]
@@ -1090,7 +1100,7 @@ pub(crate) struct CheckArgs {
 
     /// The recording to compare with, in place of the one that the budget names: a file, or a folder that stands for the
     /// newest recording below it
-    #[arg(long, value_name = "INPUT")]
+    #[arg(long, value_name = "INPUT", value_parser = input())]
     pub(crate) baseline: Option<PathBuf>,
 
     /// Folder of the code as the baseline ran it [default: what the budget names, else that of --root]

@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     NoBaselineLimits(PathBuf),
     /// What changes is to be seen of the standard input, which can be read once.
     WatchedInput,
+    /// What changes is to be seen of what is not on disk.
+    WatchedUrl(PathBuf),
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
     /// The format has all of the recording, and a part was asked for.
@@ -131,6 +133,11 @@ impl std::fmt::Display for Failure {
             Self::WatchedInput => {
                 write!(f, "--watch needs files: the standard input can be read once alone")
             }
+            Self::WatchedUrl(url) => write!(
+                f,
+                "--watch needs files on disk: {} is asked for once; run the command again",
+                url.display()
+            ),
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
             }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loader::{
-    DiscoveredRun, LedgerCache, LoadOptions, Progress, RankChoice, Run, StackChoice, Stage,
-    TimelineChoice, Timing, Watch,
+    DiscoveredRun, LedgerCache, LoadOptions, Progress, RankChoice, RecordingText, Run, StackChoice,
+    Stage, TimelineChoice, Timing, Watch,
 };
 use report::terminal::clean;
 use settings::Settings;
@@ -103,7 +103,7 @@ fn resolve(args: &RecordingArgs) -> Result<Vec<PathBuf>, Failure> {
     }
     let mut inputs = Vec::new();
     for path in &args.inputs {
-        if path.is_dir() && path != Path::new(loader::STANDARD_INPUT) {
+        if path != Path::new(loader::STANDARD_INPUT) && loader::is_folder(path) {
             inputs.extend(newest(args, path)?);
         } else {
             inputs.push(path.clone());
@@ -126,6 +126,10 @@ pub(crate) fn discover(
 ) -> Result<Vec<DiscoveredRun>, Failure> {
     let mut found = loader::discover(folder);
     if found.is_empty() {
+        if loader::is_url(folder) && !loader::is_folder(folder) {
+            // Why it cannot be listed.
+            RecordingText::open(folder)?;
+        }
         return Err(Failure::NothingFound(folder.to_owned()));
     }
     // Of recordings outside of the root the settings of the project say nothing.

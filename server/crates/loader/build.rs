@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The crates that a ledger goes through, all of which this one is built after, and the versions of others.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 20] = [
     "crates/attribution/src",
     "crates/call-sites/src",
     "crates/compile-log/src",
@@ -21,6 +21,7 @@ const PARTS: [&str; 19] = [
     "crates/pysource/src",
     "crates/recorded/data",
     "crates/recorded/src",
+    "crates/remote-files/src",
     "crates/run-summary/src",
     "crates/snapshot-reader/src",
     "crates/stack-books/src",

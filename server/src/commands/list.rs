@@ -1,15 +1,16 @@
 //! `perfline list`: the recordings below a folder.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use loader::{Run, Watch};
+use loader::{RecordingText, Run, Watch};
 use metrics::{Period, Scale};
 use report::tables::{self, ListedRecording};
-use report::terminal::Terminal;
+use report::terminal::{Terminal, clean};
 
 use super::print::print_table;
 use crate::args::{ListArgs, OutputFormat, RecordingArgs};
@@ -19,6 +20,9 @@ use crate::{inputs, pager};
 /// Lists what is below the folder: of a table for people no more than it shows is looked at.
 pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
     let root = Path::new(".");
+    if args.files {
+        return files(args, root);
+    }
     let mut found = inputs::discover(&args.folder, root, &args.settings)?;
     let left_out = match args.table.format {
         OutputFormat::Text => found.len().saturating_sub(args.table.top),
@@ -59,4 +63,23 @@ pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     let code = print_table(&mut out, &table, &args.table, terminal)?;
     out.finish()?;
     Ok(code)
+}
+
+/// Prints the files by their names; a file that is named itself is one.
+fn files(args: &ListArgs, root: &Path) -> Result<ExitCode, Failure> {
+    let found = match loader::is_folder(&args.folder) {
+        true => inputs::discover(&args.folder, root, &args.settings)?,
+        false => Vec::new(),
+    };
+    let mut files: Vec<PathBuf> = found.into_iter().flat_map(|it| it.inputs).collect();
+    if files.is_empty() {
+        RecordingText::open(&args.folder)?;
+        files.push(args.folder.clone());
+    }
+    let mut out = pager::stdout();
+    for file in files {
+        writeln!(out, "{}", clean(&loader::shown(&file)))?;
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
 }

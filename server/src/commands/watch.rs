@@ -33,6 +33,9 @@ pub(super) fn run(
     if files.inputs.iter().any(|it| it == Path::new(loader::STANDARD_INPUT)) {
         return Err(Failure::WatchedInput);
     }
+    if let Some(url) = files.inputs.iter().find(|it| loader::is_url(it)) {
+        return Err(Failure::WatchedUrl(url.clone()));
+    }
     loop {
         if io::stdout().is_terminal() {
             io::stdout().write_all(CLEAR.as_bytes())?;

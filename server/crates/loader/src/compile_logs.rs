@@ -15,7 +15,7 @@ use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Opened};
 use crate::panics::caught;
 use crate::user_code::is_generated_file;
-use crate::{Error, Input, InputKind, blocks, names, walk};
+use crate::{Error, Input, InputKind, blocks, names, places, walk};
 
 /// What PyTorch calls its logs begins so.
 const NAME: &str = "dedicated_log_torch_trace_";
@@ -78,7 +78,8 @@ impl CompileLogs {
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         let stem = names::stem(&input.path);
         let mut beside = ENDINGS.iter().map(|it| folder.join(format!("{stem}.torch_trace{it}")));
-        let is_there = |it: &PathBuf| it.is_file() && walk::stays_below(it, &[&folder, root]);
+        let is_there =
+            |it: &PathBuf| places::is_file(it) && walk::stays_below(it, &[&folder, root]);
         if let Some(path) = beside.find(is_there) {
             return vec![Arc::new(LogFile::new(path, None))];
         }
@@ -102,18 +103,13 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn logs_and_folders(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut logs, mut folders) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_string_lossy();
+    let (mut files, folders) = places::entries(folder);
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_log = name.starts_with(NAME) && ENDINGS.iter().any(|it| name.ends_with(it));
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => folders.push(path),
-            Ok(_) if is_log && path.is_file() => logs.push(path),
-            _ => {}
-        }
-    }
-    (logs, folders)
+        is_log && places::is_file(path)
+    });
+    (files, folders)
 }
 
 impl LogFile {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::discover::look_at;
 use crate::signature::side_cars;
-use crate::{DiscoveredRun, InputKind};
+use crate::{DiscoveredRun, InputKind, places};
 
 /// What the first bytes of the files of a recording say, and the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +26,11 @@ pub(crate) fn describe(inputs: &[PathBuf]) -> RecordingDescription {
     let kinds: BTreeSet<InputKind> = found.iter().map(|it| it.kind).collect();
     let ranks: BTreeSet<u32> = found.iter().filter_map(|it| it.rank).collect();
     let beside: Vec<PathBuf> =
-        inputs.iter().flat_map(|it| side_cars(it)).filter(|it| it.is_file()).collect();
-    let size = |path: &PathBuf| path.metadata().map_or(0, |it| it.len());
+        inputs.iter().flat_map(|it| side_cars(it)).filter(|it| places::is_file(it)).collect();
     RecordingDescription {
         kinds: kinds.into_iter().collect(),
         ranks: ranks.len().max(1),
-        bytes: inputs.iter().chain(&beside).map(size).sum(),
+        bytes: inputs.iter().chain(&beside).map(|it| places::size(it)).sum(),
         beside,
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use profile::Meta;
 
 use crate::panics::caught;
-use crate::{InputKind, names, open, walk};
+use crate::{InputKind, names, open, places, walk};
 
 /// Files of one run are written within this time of each other.
 const SAME_RUN: Duration = Duration::from_secs(120);
@@ -98,7 +98,7 @@ pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
 
 /// Looks at the first bytes of a file; `None` where they are of no recording.
 pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
-    let modified = path.metadata().ok()?.modified().ok()?;
+    let modified = places::modified(path).ok()?;
     let opened = caught(path, || open::found(path)).ok()?;
     let kind = opened.kind?;
     // Side-cars are found by the trace they belong to. Lists of numbers, as timelines are, may be anything.

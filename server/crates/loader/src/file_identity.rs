@@ -4,6 +4,8 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use remote_files::RemoteMetadata;
+
 use crate::stable_hash::StableHash;
 
 /// How long a file must not have changed for its times to say that it did not: two changes within this time may have the same
@@ -34,7 +36,14 @@ impl FileIdentity {
         Some(Self { size: metadata.len(), number, modified, changed })
     }
 
-    /// Of what `path` leads to.
+    /// `None` of what has no tag that changes with its content. The tag takes the place of the number.
+    pub(crate) fn of_remote(metadata: &RemoteMetadata) -> Option<Self> {
+        let since = metadata.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let modified = i128::try_from(since.as_nanos()).ok()?;
+        Some(Self { size: metadata.size, number: metadata.version?, modified, changed: 0 })
+    }
+
+    /// Of what `path` leads to on disk: it may be the name of a source that a stranger recorded.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         Self::of(&path.metadata().ok()?)
     }

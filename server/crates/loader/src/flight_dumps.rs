@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use flight_recorder::{FlightDump, looks_like_dump, read_dump};
 
 use crate::memory_limit::MemoryBudget;
-use crate::{Error, MemoryLimit, blocks, names, open, shown, walk};
+use crate::{Error, MemoryLimit, blocks, names, open, places, shown, walk};
 
 /// Endings of files that are looked at in a folder: PyTorch's own names have none.
 const ENDINGS: [&str; 5] = ["", "gz", "json", "pickle", "pkl"];
@@ -42,7 +42,7 @@ pub fn flight_dumps(inputs: &[PathBuf]) -> Result<FlightDumps, Error> {
     let mut failure = None;
     let budget = MemoryBudget::new(MemoryLimit::default());
     for path in inputs {
-        let (files, is_named) = match path.is_dir() {
+        let (files, is_named) = match places::is_folder(path) {
             true => (below(path), false),
             false => (vec![path.clone()], true),
         };
@@ -122,7 +122,7 @@ fn read(
         unreadable(damage.first().map_or_else(|| error.to_string(), |it| it.message.clone()))
     })?;
     dump.warnings.extend(damage.into_iter().map(|it| it.message));
-    let modified = path.metadata().and_then(|it| it.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let modified = places::modified(path).unwrap_or(SystemTime::UNIX_EPOCH);
     Ok(Some((modified, FlightDumpFile { path: path.to_owned(), rank, dump })))
 }
 

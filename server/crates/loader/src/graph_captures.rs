@@ -12,7 +12,7 @@ use profile::{NodeStacks, Profile, WarningKind, Warnings};
 use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
 use crate::discover::has_ending;
-use crate::{Input, InputKind, names, open, walk};
+use crate::{Input, InputKind, names, open, places, walk};
 
 /// Endings of traces.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
@@ -60,31 +60,23 @@ pub(crate) fn capture_files(
         let of_rank = named.iter().filter(|it| named.len() == 1 || is_of_rank(it));
         return of_rank.map(|it| CaptureFile { path: it.clone(), is_named: true }).collect();
     }
-    if !path.is_file() {
+    if !places::is_file(path) {
         return Vec::new();
     }
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut found = BTreeSet::new();
-    for entry in entries(folder) {
-        match entry.is_dir() {
-            true if names::says_capture(&entry) => found.extend(entries(&entry)),
-            true => {}
-            false if entry.file_name() == path.file_name() => {}
-            false => found.extend(names::says_capture(&entry).then_some(entry)),
-        }
-    }
+    let (files, folders) = places::entries(folder);
+    let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
+    let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
+    let of_captures = folders.iter().filter(|it| names::says_capture(it));
+    found.extend(of_captures.flat_map(|it| places::entries(it).0));
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))
-            && it.is_file()
+            && places::is_file(it)
             && walk::stays_below(it, &[folder, root])
             && is_of_rank(it)
     };
     let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
     found.map(|path| CaptureFile { path, is_named: false }).collect()
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path())
 }
 
 /// What the user named beside a trace that replays no graph: it is opened at most.

@@ -25,7 +25,6 @@ use recorded::{
 };
 
 use crate::compile_logs::LogFile;
-use crate::file_identity::FileIdentity;
 use crate::git_texts::GitTexts;
 use crate::graph_captures::CaptureFile;
 use crate::kept_texts::RecordingKey;
@@ -36,7 +35,7 @@ use crate::plan::{InputFile, Plan, SideCar};
 use crate::recorded_at::RecordedAt;
 use crate::source_search::SourceSearch;
 use crate::stable_hash::StableHash;
-use crate::{Input, InputKind, LoadOptions};
+use crate::{Input, InputKind, LoadOptions, places};
 
 /// What was kept of an input, as a load that reads it would give it.
 pub(crate) struct KeptLedgers {
@@ -112,7 +111,7 @@ impl LedgerStore<'_> {
         let paths = side_car.iter().map(|it| it.path()).chain(logs.iter().map(|it| it.path()));
         let paths = paths.chain(captures.iter().map(|it| it.path.as_path()));
         for path in paths {
-            files.push((path.to_owned(), FileIdentity::of_path(path)?));
+            files.push((path.to_owned(), places::identity(path)?));
         }
         let mut hash = StableHash::new();
         hash.bytes(BUILD.as_bytes());

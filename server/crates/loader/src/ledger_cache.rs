@@ -9,6 +9,7 @@ use ledger_file::KeptHead;
 
 use crate::cache_folder::{CacheFolder, FileSort, cache_fault};
 use crate::file_identity::FileIdentity;
+use crate::places;
 
 /// The build of Perfline: its version, and a hash of the sources of all crates that a ledger goes through.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PERFLINE_BUILD"));
@@ -55,7 +56,7 @@ impl LedgerCache {
                 .key
                 .files
                 .iter()
-                .any(|(path, identity)| FileIdentity::of_path(path) != Some(*identity))
+                .any(|(path, identity)| places::identity(path) != Some(*identity))
             {
                 continue;
             }

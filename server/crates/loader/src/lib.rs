@@ -34,6 +34,7 @@ mod names;
 mod open;
 mod options;
 mod panics;
+mod places;
 mod plain_file;
 mod plan;
 mod project_file;
@@ -81,6 +82,7 @@ pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
 pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 pub use recording_text::RecordingText;
+pub use remote_files::{is_url, named as named_input};
 pub use run::{Input, InputKind, Rank, Run, other_choice};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, is_source, source_folders};
@@ -99,6 +101,12 @@ use recorded::{RecordedSources, recorded_files};
 #[must_use]
 pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
+}
+
+/// Whether `path` is a folder, on disk or behind a URL, in which recordings may be.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    places::is_folder(path)
 }
 
 /// The source files below `directory` that a recording may be of, in order of path.

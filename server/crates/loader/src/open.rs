@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flight_recorder::looks_like_dump;
 use profile::Meta;
+use remote_files::RemoteFile;
 use trace_reader::TraceReader;
 
 use crate::damage::Damage;
@@ -55,43 +56,69 @@ pub(crate) struct Opened {
     is_regular: bool,
     /// What was read to look at it.
     head: Vec<u8>,
-    rest: File,
+    rest: ByteSource,
+}
+
+/// Where the bytes of an input come from.
+enum ByteSource {
+    File(File),
+    Remote(RemoteFile),
 }
 
 /// What two names of one file have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity(#[cfg(unix)] [u64; 2], #[cfg(not(unix))] PathBuf);
+pub(crate) enum Identity {
+    /// Device and number.
+    #[cfg(unix)]
+    Number([u64; 2]),
+    /// The one spelling of its name.
+    Name(PathBuf),
+}
 
 impl Identity {
     /// Of what `path` names, without opening it: a pipe would wait.
-    #[cfg(unix)]
     pub(crate) fn of(path: &Path) -> Option<Self> {
+        if remote_files::is_url(path) {
+            return Some(Self::Name(path.to_owned()));
+        }
+        Self::of_file(path)
+    }
+
+    #[cfg(unix)]
+    fn of_file(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = if path == Path::new(STANDARD_INPUT) {
             standard_input().and_then(|file| file.metadata())
         } else {
             std::fs::metadata(path)
         };
-        metadata.ok().map(|it| Self([it.dev(), it.ino()]))
+        metadata.ok().map(|it| Self::Number([it.dev(), it.ino()]))
     }
 
-    /// Of what `path` names. Hard links are recognised by their content alone.
+    /// Hard links are recognised by their content alone.
     #[cfg(not(unix))]
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    fn of_file(path: &Path) -> Option<Self> {
         if path == Path::new(STANDARD_INPUT) {
-            return Some(Self(path.to_owned()));
+            return Some(Self::Name(path.to_owned()));
         }
-        std::fs::canonicalize(path).ok().map(Self)
+        std::fs::canonicalize(path).ok().map(Self::Name)
     }
 }
 
-/// Opens an input that somebody named, and looks at it: a file, a pipe, a device, or `-`.
+/// Opens an input that somebody named, and looks at it: a file, a pipe, a device, `-`, or a URL.
 ///
 /// # Errors
 /// If it cannot be opened, or its first bytes cannot be read.
 pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
-    let file = if path == Path::new(STANDARD_INPUT) { standard_input() } else { open_file(path) };
-    file.and_then(|file| Opened::new(path, file))
+    let source = if path == Path::new(STANDARD_INPUT) {
+        standard_input().map(ByteSource::File)
+    } else if remote_files::is_url(path) {
+        RemoteFile::open(path).map(ByteSource::Remote)
+    } else {
+        open_file(path).map(ByteSource::File)
+    };
+    source
+        .and_then(|source| Opened::new(path, source))
         .map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
@@ -116,6 +143,9 @@ pub(crate) fn named_or_found<T>(
 /// # Errors
 /// If it is something else or cannot be opened, or its first bytes cannot be read.
 pub(crate) fn found(path: &Path) -> Result<Opened, Error> {
+    if remote_files::is_url(path) {
+        return named(path);
+    }
     let refused = || io::Error::new(io::ErrorKind::InvalidInput, "is no regular file");
     let open = || {
         if !std::fs::metadata(path)?.is_file() {
@@ -126,21 +156,17 @@ pub(crate) fn found(path: &Path) -> Result<Opened, Error> {
         if !file.metadata()?.is_file() {
             return Err(refused());
         }
-        Opened::new(path, file)
+        Opened::new(path, ByteSource::File(file))
     };
     open().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 impl Opened {
-    fn new(path: &Path, mut file: File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            let message = "is a folder; name a file in it";
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
-        }
+    fn new(path: &Path, source: ByteSource) -> io::Result<Self> {
+        let size = source.size()?;
         let mut head = Vec::new();
         let mut prefix = vec![0; PREFIX];
-        let tee = Tee { file: &mut file, head: &mut head };
+        let tee = Tee { source: &source, head: &mut head };
         let mut unpacked = Unpacked::new(tee.take(MAX_HEAD), LOOK_BUFFER);
         let n = unpacked.fill(&mut prefix);
         prefix.truncate(n);
@@ -154,16 +180,16 @@ impl Opened {
         prefix.hash(&mut hasher);
         Ok(Self {
             path: path.to_owned(),
-            size: if metadata.is_file() { metadata.len() } else { 0 },
+            size: size.unwrap_or(0),
             kind: kind(&prefix),
             is_empty: prefix.is_empty() && damage.is_none(),
             damage,
             prefix_digest: hasher.finish(),
             digest: None,
             has_times: prefix.windows(4).any(|it| it == b"\"ts\""),
-            is_regular: metadata.is_file(),
+            is_regular: size.is_some(),
             head,
-            rest: file,
+            rest: source,
         })
     }
 
@@ -192,10 +218,14 @@ impl Opened {
 
     /// What the system says of the file; `None` of a pipe.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
-        FileIdentity::of(&self.rest.metadata().ok()?)
+        match &self.rest {
+            ByteSource::File(file) => FileIdentity::of(&file.metadata().ok()?),
+            ByteSource::Remote(file) => FileIdentity::of_remote(&file.metadata()),
+        }
     }
 
-    /// The hash of parts of the file as it is, from the first bytes to the last.
+    /// The hash of parts of the file as it is, from the first bytes to the last. Of a URL it is that of the first bytes: the tag of
+    /// its content is part of its identity.
     ///
     /// # Errors
     /// If it cannot be read, or only once.
@@ -204,6 +234,10 @@ impl Opened {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let mut hash = StableHash::new();
+        if let ByteSource::Remote(_) = self.rest {
+            hash.bytes(&self.head);
+            return Ok(hash.0);
+        }
         let mut part = Vec::new();
         let last = self.size.saturating_sub(SAMPLE);
         for at in (0..SAMPLES - 1).map(|it| last / (SAMPLES - 1) * it).chain([last]) {
@@ -336,15 +370,52 @@ fn raise_limit_of_files() -> bool {
     limit.current != limit.maximum && setrlimit(Resource::Nofile, raised).is_ok()
 }
 
+impl ByteSource {
+    /// Bytes in all; `None` of what can be read only once.
+    ///
+    /// # Errors
+    /// If it is a folder, or nothing is known of it.
+    fn size(&self) -> io::Result<Option<u64>> {
+        let file = match self {
+            Self::File(file) => file,
+            Self::Remote(file) => return Ok(Some(file.metadata().size)),
+        };
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            let message = "is a folder; name a file in it";
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
+        }
+        Ok(metadata.is_file().then(|| metadata.len()))
+    }
+}
+
+impl Read for &ByteSource {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            ByteSource::File(file) => (&mut &*file).read(buffer),
+            ByteSource::Remote(file) => (&mut &*file).read(buffer),
+        }
+    }
+}
+
+impl Seek for &ByteSource {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            ByteSource::File(file) => (&mut &*file).seek(to),
+            ByteSource::Remote(file) => (&mut &*file).seek(to),
+        }
+    }
+}
+
 /// Keeps what goes through.
 struct Tee<'a> {
-    file: &'a mut File,
+    source: &'a ByteSource,
     head: &'a mut Vec<u8>,
 }
 
 impl Read for Tee<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buffer)?;
+        let n = (&mut &*self.source).read(buffer)?;
         self.head.extend_from_slice(&buffer[..n]);
         Ok(n)
     }

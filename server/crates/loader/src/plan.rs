@@ -13,7 +13,7 @@ use crate::hand_over::HandOver;
 use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
-use crate::{Error, InputKind, RankChoice, blocks, names, walk};
+use crate::{Error, InputKind, RankChoice, blocks, names, places, walk};
 
 /// What to read.
 pub(crate) struct Plan {
@@ -66,6 +66,7 @@ impl Plan {
             unread: BTreeSet::new(),
             failed: Vec::new(),
         };
+        remote_files::look_ahead(inputs);
         // The job that reads each file, if there is one.
         let mut known: BTreeMap<Identity, Option<usize>> = BTreeMap::new();
         for path in inputs {
@@ -204,7 +205,8 @@ impl Plan {
             let mut beside =
                 endings.iter().map(|it| input.path.with_file_name(format!("{stem}{it}")));
             let folder = input.path.with_file_name(".");
-            let is_there = |it: &Path| it.is_file() && walk::stays_below(it, &[&folder, root]);
+            let is_there =
+                |it: &Path| places::is_file(it) && walk::stays_below(it, &[&folder, root]);
             let path = beside.find(|path| input.is_regular() && is_there(path))?;
             Some(Arc::new(SideCar::new(path, None)))
         };

@@ -7,6 +7,8 @@ use ledger_file::KeptMoment;
 use profile::{Ns, Profile};
 use recorded::{CommitId, RecordedCommit};
 
+use crate::places;
+
 /// A trace that is older than its last event by more than this, or newer, is a copy: its own time says nothing of the run.
 const WRITING: Duration = Duration::from_secs(60 * 60);
 
@@ -72,8 +74,7 @@ impl RecordedAt {
         };
         let end = end.and_then(time);
         // Of a pipe, the time is that of now.
-        let written = path.metadata().ok().filter(std::fs::Metadata::is_file);
-        let written = written.and_then(|it| it.modified().ok());
+        let written = places::modified(path).ok();
         let latest = match (end, written) {
             (Some(end), Some(written)) if end <= written && written <= end + WRITING => {
                 Some(written + CHECKING_OUT)

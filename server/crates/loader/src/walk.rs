@@ -23,6 +23,13 @@ const MAX_ENTRIES: usize = 200_000;
 
 /// Calls `found` with each regular file below `root` that `wanted` accepts, in order of path.
 pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl FnMut(&Path)) {
+    if remote_files::is_url(root) {
+        let files = files_of_url(root, wanted);
+        // Each is looked at next.
+        remote_files::look_ahead(&files);
+        files.iter().for_each(|it| found(it));
+        return;
+    }
     let mut folders: Vec<(PathBuf, usize)> = vec![(root.to_owned(), 0)];
     let mut n_seen = 0;
     while let Some((folder, depth)) = folders.pop() {
@@ -46,6 +53,16 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
             }
         }
     }
+}
+
+fn files_of_url(root: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let is_wanted = |name: &str| {
+        let (folders, file) = name.rsplit_once('/').unwrap_or(("", name));
+        let mut folders = folders.split('/').filter(|it| !it.is_empty()).enumerate();
+        wanted(Path::new(file)) && folders.all(|(depth, name)| is_entered(name, depth))
+    };
+    // Why a folder cannot be listed is said where it is opened.
+    remote_files::below(root, MAX_ENTRIES, is_wanted).unwrap_or_default()
 }
 
 /// Whether a folder of this name, so many folders below the root, may hold recordings or sources of yours.
