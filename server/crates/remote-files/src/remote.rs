@@ -12,7 +12,9 @@ use object_store::path::Path as ObjectPath;
 use tokio::runtime::Runtime;
 
 use crate::faults;
-use crate::store::{FileHead, FolderListing, Place, RemoteMetadata, SharedClient, SharedStore};
+use crate::store::{
+    FileHead, FolderListing, ObjectPlace, RemoteMetadata, SharedClient, SharedStore,
+};
 use crate::stores::{key_of, store_of};
 use crate::url::{FileUrl, Scheme};
 
@@ -89,7 +91,7 @@ impl Remote {
     ///
     /// # Errors
     /// If it is none, or what the user configured contradicts itself.
-    pub(crate) async fn place(&self, path: &Path) -> io::Result<Place> {
+    pub(crate) async fn place(&self, path: &Path) -> io::Result<ObjectPlace> {
         let url = FileUrl::of(path).ok_or(io::ErrorKind::InvalidInput)?;
         let object = match url.scheme {
             Scheme::Http => ObjectPath::default(),
@@ -99,10 +101,10 @@ impl Remote {
         };
         let key = key_of(&url);
         if let Some(store) = locked(&self.stores).get(&key) {
-            return Ok(Place { store: Arc::clone(store), object });
+            return Ok(ObjectPlace { store: Arc::clone(store), object });
         }
         let store = store_of(&url, &self.client).await.map_err(io::Error::other)?;
         let store = Arc::clone(locked(&self.stores).entry(key).or_insert_with(|| Arc::new(store)));
-        Ok(Place { store, object })
+        Ok(ObjectPlace { store, object })
     }
 }

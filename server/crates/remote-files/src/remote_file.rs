@@ -14,7 +14,7 @@ use crate::faults::fault;
 use crate::folders;
 use crate::heads::head;
 use crate::remote::{Remote, locked, remote};
-use crate::store::{FileHead, Place, RemoteMetadata};
+use crate::store::{FileHead, ObjectPlace, RemoteMetadata};
 
 /// Bytes of a piece, and how many are on their way, or wait to be read, at once: one connection alone is slower than a network.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -187,7 +187,7 @@ async fn send_all(
     Ok(())
 }
 
-async fn get(place: &Place, options: GetOptions) -> io::Result<GetResult> {
+async fn get(place: &ObjectPlace, options: GetOptions) -> io::Result<GetResult> {
     let got = place.store.objects.get_opts(&place.object, options).await;
     got.map_err(|error| fault(&error, &place.store))
 }

@@ -35,7 +35,7 @@ pub(crate) type SharedStore = Arc<Store>;
 
 /// A file in its store.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ObjectPlace {
     pub(crate) store: SharedStore,
     pub(crate) object: ObjectPath,
 }
@@ -71,7 +71,7 @@ impl RemoteMetadata {
 /// The first bytes of a file, with what the server said of it.
 #[derive(Debug)]
 pub(crate) struct FileHead {
-    pub(crate) place: Place,
+    pub(crate) place: ObjectPlace,
     pub(crate) metadata: RemoteMetadata,
     pub(crate) tag: Option<String>,
     /// Empty where the server gives no parts of files.

@@ -100,13 +100,6 @@ pub(crate) fn named(path: PathBuf) -> PathBuf {
     let Some(mut url) = FileUrl::parse(&path) else { return path };
     let mut named = NAMED.write().unwrap_or_else(PoisonError::into_inner);
     if url.scheme == Scheme::Http {
-        let whole = std::mem::take(&mut url.key);
-        let (key, query) = whole.split_once('?').unwrap_or((&whole, ""));
-        key.split('#').next().unwrap_or(key).clone_into(&mut url.key);
-        if !query.is_empty() {
-            let query = query.split('#').next().unwrap_or(query).to_owned();
-            named.queries.insert(format!("{}/{}", url.place, url.key), query);
-        }
         // Of `user:password@host` the host is left: who may read is said in another way (`faults`).
         if let Some((scheme, (_, host))) = url
             .place
@@ -114,6 +107,13 @@ pub(crate) fn named(path: PathBuf) -> PathBuf {
             .and_then(|(scheme, it)| Some((scheme, it.rsplit_once('@')?)))
         {
             url.place = format!("{scheme}://{host}");
+        }
+        let whole = std::mem::take(&mut url.key);
+        let (key, query) = whole.split_once('?').unwrap_or((&whole, ""));
+        key.split('#').next().unwrap_or(key).clone_into(&mut url.key);
+        if !query.is_empty() {
+            let query = query.split('#').next().unwrap_or(query).to_owned();
+            named.queries.insert(format!("{}/{}", url.place, url.key), query);
         }
     }
     named.places.insert(url.place.clone());
