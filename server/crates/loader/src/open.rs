@@ -385,7 +385,7 @@ impl ByteSource {
             let message = "is a folder; name a file in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
         }
-        Ok(metadata.is_file().then(|| metadata.len()))
+        Ok(metadata.is_file().then_some(metadata.len()))
     }
 }
 

@@ -98,7 +98,7 @@ async fn amazon(url: &FileUrl, client: &SharedClient) -> Result<Store, String> {
         .into_iter()
         .any(|key| has(&builder, key));
         let asks_machine = !is_true(env::var("AWS_EC2_METADATA_DISABLED").ok());
-        !has_some && !(asks_machine && is_machine_of_cloud())
+        !(has_some || asks_machine && is_machine_of_cloud())
     };
     if !has_endpoint && !has(&builder, Key::Region) {
         // Where it cannot be found out, the first request says what is wrong.
