@@ -1,6 +1,5 @@
 /** Where the source files of a recording are: the folder of those that were not found, and which one of several a file is. */
 
-import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import type { LocatedSources, SourceChoice, SourceMapping, UncertainSources } from './api';
@@ -139,13 +138,11 @@ export class SourcePlaces implements vscode.Disposable {
 }
 
 async function pick({ recorded, choices }: SourceChoice): Promise<SourceMapping | undefined> {
-  const items = choices.flatMap(({ path: place, mapping }) =>
-    mapping === null
-      ? []
-      : [{ label: path.basename(place), description: vscode.workspace.asRelativePath(path.dirname(place)), mapping }],
+  const items = choices.flatMap(({ path, mapping }) =>
+    mapping === null ? [] : [{ label: vscode.workspace.asRelativePath(path), mapping }],
   );
   const title = vscode.l10n.t('Which file was recorded as {0}?', recorded);
-  return (await vscode.window.showQuickPick(items, { title, matchOnDescription: true }))?.mapping;
+  return (await vscode.window.showQuickPick(items, { title }))?.mapping;
 }
 
 /** Writes where recorded folders are into the settings of the folder of the code; the server reads the recording again. */

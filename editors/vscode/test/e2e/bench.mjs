@@ -305,14 +305,21 @@ export class Window {
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
 
-  /** Chooses a folder in the dialog for folders, which begins in `folder`. */
-  async chooseFolder(folder, chosen) {
+  /** Chooses a folder in the dialog for folders, which begins in `folder`, with its button. */
+  async chooseFolder(folder, chosen, button) {
     const input = this.page.locator('.quick-input-widget input.input').first();
     await until(async () => (await input.inputValue().catch(() => '')) === `${folder}/`, `a dialog in ${folder}`);
     await input.fill(`${chosen}/`);
     await until(async () => (await input.inputValue()) === `${chosen}/`, `a dialog with ${chosen}`);
-    await this.page.keyboard.press('Enter');
-    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+    const widget = this.page.locator('.quick-input-widget');
+    // A dialog that still lists the folder takes no answer.
+    await until(async () => {
+      await widget
+        .getByRole('button', { name: button })
+        .click({ timeout: 1000 })
+        .catch(() => undefined);
+      return !(await widget.isVisible());
+    }, `${chosen} is chosen`);
   }
 
   statusBar() {

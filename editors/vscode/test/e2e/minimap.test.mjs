@@ -7,8 +7,8 @@ import { after, afterEach, before, test } from 'node:test';
 import { Bench, keepFailure } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
-/** Columns of code beside which a hint has room: more than Black and PEP 8 leave of most lines. */
-const COLUMNS = 70;
+/** Columns of code beside which all of a hint has room. */
+const COLUMNS = 60;
 
 let bench;
 let window;

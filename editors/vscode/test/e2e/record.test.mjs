@@ -195,13 +195,13 @@ test('what a configuration of launch.json runs is recorded, with its arguments, 
 
 test('the calls of the function at the cursor are recorded, in the program that was recorded last', async () => {
   const window = await bench.open(folder, 'train.py');
+  const { page } = window;
+  await page.locator('.codelens-decoration a', { hasText: 'Record with Perfline' }).waitFor();
   await window.goTo(5);
-  const inProgram = '-m perfline record --steps 3 --function train.py:main train.py --name two words';
-  await until(async () => {
-    await window.command('Perfline: Record Function at Cursor');
-    return calls().at(-1) === inProgram;
-  }, 'the function of the program');
-  await window.page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
+  await window.command('Perfline: Record Function at Cursor');
+  const inProgram = '-m perfline record --steps 3 --function train.py:main train.py';
+  await until(() => calls().at(-1) === inProgram, 'the function of the program');
+  await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
   await window.goTo(46);
   await window.command('Perfline: Record Function at Cursor');
   const ofModule = inProgram.replace('train.py:main', 'slow_model.py:SlowModel.forward');

@@ -31,7 +31,7 @@ test('of two files that may have been recorded, the user chooses one', async () 
   const question = await window.notification('Which file was recorded as slow_model.py?');
   await window.screenshot('sources-which');
   await question.getByRole('button', { name: 'Choose…' }).click();
-  await window.pick(/\bb\b/);
+  await window.pick('b/slow_model.py');
   await window.goTo(46);
   await window.line('x.max().item() > 100', /wait ×6/);
   assert.deepEqual(mappings(folder), { 'slow_model.py': 'b/slow_model.py' });
@@ -42,11 +42,12 @@ test('files that were not found are found in the folder that the user names', as
   const folder = slowModel();
   const elsewhere = temporaryFolder();
   renameSync(path.join(folder, 'slow_model.py'), path.join(elsewhere, 'slow_model.py'));
-  const window = await bench.open(folder);
+  writeFileSync(path.join(folder, 'notes.py'), '');
+  const window = await bench.open(folder, 'notes.py');
   const question = await window.notification('No source file of the recording was found');
   await window.screenshot('sources-missing');
   await question.getByRole('button', { name: 'Locate Folder…' }).click();
-  await window.chooseFolder(folder, elsewhere);
+  await window.chooseFolder(folder, elsewhere, 'Locate');
   await until(() => mappings(folder)?.['slow_model.py'] === `${elsewhere}/slow_model.py`, 'the setting');
   await window.command('Perfline: Go to Hot Line…');
   await window.pick('loss.backward()');
