@@ -139,8 +139,8 @@ def _replace(function, first, ended):
             if depth == 0:
                 ended()
 
-    # Code of a closure names as many variables of it as there are.
-    free = code.co_freevars
+    # Code of a closure has as many variables of it as there are; what Python calls some of them is no identifier.
+    free = [f"_{number}" for number in range(len(code.co_freevars))]
     text = (
         f"def make({', '.join(free)}):\n"
         "    def wrapper(*args, **kwargs):\n"
@@ -159,7 +159,7 @@ def _replace(function, first, ended):
         # Frameworks ask which arguments a function takes.
         with contextlib.suppress(ValueError, TypeError):
             function.__signature__ = inspect.signature(function)
-    function.__code__ = wrapper.replace(co_name=code.co_name, co_consts=consts, co_freevars=free)
+    function.__code__ = wrapper.replace(co_name=code.co_name, co_consts=consts)
 
     def undo():
         function.__code__ = code

@@ -11,6 +11,8 @@ const ASKED = 'perfline.askedSources';
 export class SourcePlaces implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
   private isAsking = false;
+  /** The files of the recording of which it was looked last whether there is something to ask. */
+  private looked = '';
 
   constructor(
     private readonly session: Session,
@@ -80,10 +82,15 @@ export class SourcePlaces implements vscode.Disposable {
     if (this.isAsking || uncertain === undefined || !vscode.workspace.isTrusted) {
       return;
     }
+    const recording = this.session.status?.inputs.map((it) => it.path).join('\n') ?? '';
+    if (recording === this.looked) {
+      return;
+    }
     const isLost = uncertain.missing > 0 && uncertain.found + uncertain.edited === 0;
     if (uncertain.ambiguous === 0 && !isLost) {
       return;
     }
+    this.looked = recording;
     this.isAsking = true;
     try {
       const sources = await this.sources();
