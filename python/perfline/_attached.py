@@ -84,18 +84,6 @@ def _terminated(number, _):
     sys.exit(128 + number)
 
 
-def _not_compiled(function):
-    """``function`` such that ``torch.compile`` neither compiles it nor what it calls: a compiled ``optimizer.step`` runs hooks.
-    The compiler is imported when it is first called, as PyTorch's optimizers themselves do in ``zero_grad``.
-    """
-    try:
-        from torch._compile import _disable_dynamo
-    except ImportError:
-        # Before PyTorch 2.1 the steps of optimizers were never compiled.
-        return function
-    return _disable_dynamo(function)
-
-
 class _Profile(recorder.profile):
     """A recording of which the session says itself that it did not come about."""
 
@@ -157,7 +145,7 @@ class Session:
         def stepped(optimizer, args, kwargs):
             session._stepped(optimizer, args, kwargs)
 
-        self._undo.append(register(_not_compiled(stepped)).remove)
+        self._undo.append(register(_calls.not_compiled(stepped)).remove)
         create = module.Optimizer.__init__
 
         def __init__(self, *args, **kwargs):

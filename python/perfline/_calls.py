@@ -152,7 +152,7 @@ def _replace(function, first, ended):
     scope = {}
     exec(compile(text, __file__, "exec"), scope)
     wrapper = scope["make"](*free).__code__
-    call = _not_compiled(call)
+    call = not_compiled(call, recursive=False)
     consts = tuple(call if it == PLACEHOLDER else it for it in wrapper.co_consts)
     had_signature = "__signature__" in vars(function)
     if not had_signature:
@@ -177,12 +177,14 @@ def _is_open(frame):
     return open_frame is not None
 
 
-def _not_compiled(function):
-    """``function`` such that ``torch.compile`` does not compile it, but what it calls."""
+def not_compiled(function, recursive=True):
+    """``function`` such that ``torch.compile`` does not compile it, nor, with ``recursive``, what it calls: a compiled
+    ``optimizer.step`` runs hooks. The compiler is imported when it is first called, as PyTorch's optimizers themselves do in
+    ``zero_grad``.
+    """
     try:
         from torch._compile import _disable_dynamo
-
-        return _disable_dynamo(function, recursive=False)
-    except (ImportError, TypeError):
-        # PyTorch before 2.1.
+    except ImportError:
+        # Before PyTorch 2.1 the steps of optimizers were never compiled.
         return function
+    return _disable_dynamo(function, recursive)

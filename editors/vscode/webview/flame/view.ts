@@ -1,14 +1,13 @@
 /** The flame graph on a page: canvas, choices, search, keys, and the same as a table. */
 
-import { PictureCanvas } from './canvas';
 import { type FlameData, type Frame, framesOf, KINDS } from './data';
 import { type BothRuns, changeOf, colourOf, LEGEND, type Level, levelOf, signOf } from './difference';
 import { button, element, fillTable, heading, labelled, type PictureHost, placeTooltip } from './elements';
 import { boxesOf, framesBelow, layOut, type Layout, nodeAt, type Span, spanOf, sumOf } from './layout';
 import { percent, text } from './numbers';
+import { PictureView } from './pictureView';
 import { SearchBox } from './search';
-import { type Colours, type DrawnNode, fitting, ROW_HEIGHT, svgOf } from './svg';
-import { coloursOf, onTheme } from './theme';
+import { type DrawnNode, fitting, ROW_HEIGHT, svgOf } from './svg';
 import { at, bottomUp, callersOf, ofUserCode, type Tree } from './tree';
 
 /** Rows of the table. */
@@ -20,15 +19,8 @@ const PADDING = 3;
 /** Which tree is shown: with callers above, with callees above, or the callers of one frame. */
 type Direction = 'down' | 'up' | { frame: number };
 
-export class FlameView {
+export class FlameView extends PictureView {
   private readonly frames: Frame[];
-  private readonly picture = new PictureCanvas((context) => {
-    this.draw(context);
-  });
-  private readonly canvas = this.picture.canvas;
-  private readonly scroller = this.picture.scroller;
-  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
-  private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly callersButton = button('All callers', () => this.showCallers());
   private readonly metric = element('select', {});
@@ -42,9 +34,7 @@ export class FlameView {
     () => this.updateSearch(),
     () => this.canvas.focus(),
   );
-  private readonly note = element('p', { className: 'flame-note' });
   private readonly table = element('table', {});
-  private readonly details = element('details', { className: 'flame-table' });
 
   private shown: Direction = 'down';
   private layout: Layout;
@@ -53,17 +43,16 @@ export class FlameView {
   private view: Span = { from: 0, to: 1 };
   private selected: number | undefined;
   private matches: Uint8Array | undefined;
-  private colours: Colours;
   private letter = 7;
   private animation = 0;
 
   constructor(
-    private readonly root: HTMLElement,
+    root: HTMLElement,
     private readonly data: FlameData,
     private readonly host: PictureHost,
   ) {
+    super(root);
     this.frames = framesOf(data);
-    this.colours = coloursOf(this.root);
     this.build();
     this.layout = layOut(this.tree());
     this.listen();
@@ -117,11 +106,14 @@ export class FlameView {
       element('option', { value: 'kind', textContent: 'Kind of frame' }),
     );
     this.legend.append(
-      ...LEGEND.map(([colour, textContent]) => element('span', { className: `flame-chip ${colour}`, textContent })),
+      ...LEGEND.map(([colour, textContent]) => {
+        const chip = element('span', { className: 'flame-chip', textContent });
+        chip.style.background = `var(--flame-${colour})`;
+        return chip;
+      }),
     );
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'flame graph');
-    this.selection.setAttribute('aria-live', 'polite');
     const tools = element('div', { className: 'flame-tools' });
     tools.append(
       labelled('Metric', this.metric),
@@ -182,8 +174,7 @@ export class FlameView {
     this.canvas.addEventListener('dblclick', () => this.openSelected());
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('keydown', (event) => this.key(event));
-    new ResizeObserver(() => this.resize()).observe(this.scroller);
-    onTheme(() => this.recolour());
+    this.followPage();
   }
 
   /** The tree that is shown. */
@@ -571,17 +562,12 @@ export class FlameView {
     return svgOf(this.layout, this.view, (node) => this.drawnOf(node), this.colours, { title, width: 1200 });
   }
 
-  private recolour(): void {
-    this.colours = coloursOf(this.root);
-    this.picture.drawSoon();
-  }
-
-  private resize(): void {
+  protected override resize(): void {
     const levels = this.layout.rows.length;
     this.picture.resize(levels * ROW_HEIGHT);
   }
 
-  private draw(context: CanvasRenderingContext2D): void {
+  protected override draw(context: CanvasRenderingContext2D): void {
     const { layout, view, colours } = this;
     const { width, height } = this.picture;
     context.fillStyle = colours.ground;

@@ -1,12 +1,11 @@
 /** Memory over time on a page: canvas, choices, search, keys, and what is in use at one moment as tables. */
 
-import { PictureCanvas } from '../flame/canvas';
 import { button, element, fillTable, labelled, placeCell, type PictureHost, placeTooltip } from '../flame/elements';
 import type { Span } from '../flame/layout';
 import { percent, text as amountOf } from '../flame/numbers';
+import { PictureView } from '../flame/pictureView';
 import { SearchBox } from '../flame/search';
-import { type Colours, escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
-import { coloursOf, onTheme } from '../flame/theme';
+import { escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import { ticks } from '../timeline/layout';
 import { wheelOf, within, zoomed } from '../timeline/zoom';
 import type { MemoryData } from './data';
@@ -62,7 +61,7 @@ interface Surface {
   line(points: [number, number][], stroke: string, dash?: number): void;
 }
 
-export class MemoryView {
+export class MemoryView extends PictureView {
   private layout: MemoryLayout;
   private view: Span;
   /** The moment whose memory the tables list. */
@@ -71,16 +70,8 @@ export class MemoryView {
   private awaitsPeak = false;
   private selected: string | undefined;
   private matches: ReadonlySet<string> | undefined;
-  private colours: Colours;
   private timer = 0;
 
-  private readonly picture = new PictureCanvas((context) => {
-    this.draw(context);
-  });
-  private readonly canvas = this.picture.canvas;
-  private readonly scroller = this.picture.scroller;
-  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
-  private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly device = element('select', {});
   private readonly grouping = element('select', {});
@@ -90,18 +81,16 @@ export class MemoryView {
     () => this.updateSearch(),
     () => this.canvas.focus(),
   );
-  private readonly note = element('p', { className: 'flame-note' });
   private readonly holders = element('table', {});
   private readonly blocks = element('table', {});
-  private readonly details = element('details', { className: 'flame-table', open: true });
   private readonly blockDetails = element('details', { className: 'flame-table' });
 
   constructor(
-    private readonly root: HTMLElement,
+    root: HTMLElement,
     data: MemoryData,
     private readonly host: MemoryHost,
   ) {
-    this.colours = coloursOf(root);
+    super(root);
     this.before.checked = hasRoomForBefore(data);
     this.layout = layOutMemory(data, { grouping: 'line', hasBefore: this.before.checked });
     this.view = { from: data.from, to: data.to };
@@ -182,7 +171,6 @@ export class MemoryView {
   private build(): void {
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'memory over time');
-    this.selection.setAttribute('aria-live', 'polite');
     this.grouping.append(...GROUPINGS.map(([value, textContent]) => element('option', { value, textContent })));
     this.openButton.hidden = true;
     const tools = element('div', { className: 'flame-tools' });
@@ -198,6 +186,7 @@ export class MemoryView {
     );
     const status = element('div', { className: 'flame-status' });
     status.append(this.selection, this.openButton);
+    this.details.open = true;
     this.details.append(element('summary', { textContent: 'In use at this moment' }), this.holders);
     this.blockDetails.append(element('summary', { textContent: 'Largest allocations of this moment' }), this.blocks);
     this.root.replaceChildren(tools, this.scroller, status, this.tooltip, this.note, this.details, this.blockDetails);
@@ -226,12 +215,7 @@ export class MemoryView {
     this.canvas.addEventListener('dblclick', () => this.openSelected());
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('keydown', (event) => this.key(event));
-    new ResizeObserver(() => this.resize()).observe(this.scroller);
-    onTheme(() => {
-      this.colours = coloursOf(this.root);
-      this.picture.drawSoon();
-      this.fillTables();
-    });
+    this.followPage();
   }
 
   private regroup(): void {
@@ -516,7 +500,12 @@ export class MemoryView {
     }
   }
 
-  private resize(): void {
+  protected override recolour(): void {
+    super.recolour();
+    this.fillTables();
+  }
+
+  protected override resize(): void {
     this.picture.resize(HEIGHT);
   }
 
@@ -525,7 +514,7 @@ export class MemoryView {
     return band.isUnknown ? this.colours.noLine : `hsl(${(index * HUE_STEP + 30).toFixed(0)} ${tone})`;
   }
 
-  private draw(context: CanvasRenderingContext2D): void {
+  protected override draw(context: CanvasRenderingContext2D): void {
     const { colours } = this;
     const { width, height } = this.picture;
     context.fillStyle = colours.ground;

@@ -1,10 +1,9 @@
 /** The map of ranks and steps on a page: canvas, the choice of the amount, keys, and the same as a table. */
 
-import { PictureCanvas } from '../flame/canvas';
 import { button, element, fillTable, heading, labelled, type PictureHost, placeTooltip } from '../flame/elements';
 import { text } from '../flame/numbers';
-import { type Colours, escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
-import { coloursOf, onTheme } from '../flame/theme';
+import { PictureView } from '../flame/pictureView';
+import { escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import type { RankMetric, RankStepsData } from './data';
 import { amountAt, type Cell, columnsOf, largest, neighbour, shades } from './layout';
 
@@ -31,29 +30,19 @@ interface Surface {
   text(text: string, x: number, y: number, fill: string): void;
 }
 
-export class RanksView {
-  private colours: Colours;
+export class RanksView extends PictureView {
   private selected: Cell | undefined;
 
-  private readonly picture = new PictureCanvas((context) => {
-    this.draw(context);
-  });
-  private readonly canvas = this.picture.canvas;
-  private readonly scroller = this.picture.scroller;
-  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
-  private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open timeline', () => this.openSelected());
   private readonly metric = element('select', {});
-  private readonly note = element('p', { className: 'flame-note' });
   private readonly table = element('table', {});
-  private readonly details = element('details', { className: 'flame-table' });
 
   constructor(
-    private readonly root: HTMLElement,
+    root: HTMLElement,
     private readonly data: RankStepsData,
     private readonly host: RanksHost,
   ) {
-    this.colours = coloursOf(root);
+    super(root);
     this.build();
     this.listen();
     this.choose();
@@ -66,7 +55,6 @@ export class RanksView {
     this.metric.append(...options);
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'map of ranks and steps');
-    this.selection.setAttribute('aria-live', 'polite');
     const tools = element('div', { className: 'flame-tools' });
     tools.append(
       labelled('Amount', this.metric),
@@ -94,11 +82,7 @@ export class RanksView {
     });
     this.canvas.addEventListener('dblclick', () => this.openSelected());
     this.canvas.addEventListener('keydown', (event) => this.key(event));
-    new ResizeObserver(() => this.resize()).observe(this.scroller);
-    onTheme(() => {
-      this.colours = coloursOf(this.root);
-      this.picture.drawSoon();
-    });
+    this.followPage();
   }
 
   private chosen(): RankMetric {
@@ -207,7 +191,7 @@ export class RanksView {
     }
   }
 
-  private resize(): void {
+  protected override resize(): void {
     this.picture.resize(HEAD + this.data.ranks.length * ROW_HEIGHT);
   }
 
@@ -277,7 +261,7 @@ export class RanksView {
     });
   }
 
-  private draw(context: CanvasRenderingContext2D): void {
+  protected override draw(context: CanvasRenderingContext2D): void {
     const { colours, selected, data } = this;
     const { width, height } = this.picture;
     context.fillStyle = colours.ground;

@@ -1,13 +1,12 @@
 /** The timeline on a page: canvas, choices, search, keys, and sums by line as a table. */
 
-import { PictureCanvas } from '../flame/canvas';
 import { KINDS } from '../flame/data';
 import { button, element, fillTable, labelled, placeCell, type PictureHost, placeTooltip } from '../flame/elements';
 import type { Span } from '../flame/layout';
 import { text as amountOf } from '../flame/numbers';
+import { PictureView } from '../flame/pictureView';
 import { SearchBox } from '../flame/search';
-import { type Colours, escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
-import { coloursOf, onTheme } from '../flame/theme';
+import { escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import { at } from '../flame/tree';
 import type { TimelineData } from './data';
 import {
@@ -50,40 +49,30 @@ interface Surface {
   line(points: [number, number, number, number], stroke: string): void;
 }
 
-export class TimelineView {
+export class TimelineView extends PictureView {
   private layout: TimelineLayout;
   private view: Span;
   private span: Span | undefined;
   private selected: number | undefined;
   private arrows: number[] = [];
   private matches: Uint8Array | undefined;
-  private colours: Colours;
   private timer = 0;
   private drag: { x: number; time: number; hasMoved: boolean } | undefined;
 
-  private readonly picture = new PictureCanvas((context) => {
-    this.draw(context);
-  });
-  private readonly canvas = this.picture.canvas;
-  private readonly scroller = this.picture.scroller;
-  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
-  private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly step = element('select', {});
   private readonly search = new SearchBox(
     () => this.updateSearch(),
     () => this.canvas.focus(),
   );
-  private readonly note = element('p', { className: 'flame-note' });
   private readonly table = element('table', {});
-  private readonly details = element('details', { className: 'flame-table' });
 
   constructor(
-    private readonly root: HTMLElement,
+    root: HTMLElement,
     data: TimelineData,
     private readonly host: TimelineHost,
   ) {
-    this.colours = coloursOf(root);
+    super(root);
     this.layout = layOutTimeline(data);
     this.view = { from: data.from, to: data.to };
     this.build();
@@ -136,7 +125,6 @@ export class TimelineView {
   private build(): void {
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'timeline');
-    this.selection.setAttribute('aria-live', 'polite');
     this.openButton.hidden = true;
     const tools = element('div', { className: 'flame-tools' });
     tools.append(
@@ -172,11 +160,7 @@ export class TimelineView {
     });
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('keydown', (event) => this.key(event));
-    new ResizeObserver(() => this.resize()).observe(this.scroller);
-    onTheme(() => {
-      this.colours = coloursOf(this.root);
-      this.picture.drawSoon();
-    });
+    this.followPage();
   }
 
   /** What can be shown at most. */
@@ -465,13 +449,13 @@ export class TimelineView {
     return selected;
   }
 
-  private resize(): void {
+  protected override resize(): void {
     const tops = this.rowTops();
     const needed = this.top() + (tops.at(-1) ?? 0) + ROW + 4;
     this.picture.resize(needed);
   }
 
-  private draw(context: CanvasRenderingContext2D): void {
+  protected override draw(context: CanvasRenderingContext2D): void {
     const { colours } = this;
     const { width, height } = this.picture;
     context.fillStyle = colours.ground;
