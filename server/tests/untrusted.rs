@@ -80,6 +80,8 @@ impl Place {
             fs::write(opened.join("weights.pickle"), stolen()).unwrap();
             symlink(outside.join("secret.py"), opened.join("link.py")).unwrap();
             symlink(outside, opened.join("folder")).unwrap();
+            // Captures of graphs are looked for in folders of such names.
+            symlink(outside, opened.join("cuda_graph_capture")).unwrap();
             symlink("/proc/self/environ", opened.join("environ.py")).unwrap();
             symlink("weights.pickle", opened.join("alias.py")).unwrap();
             // An environment that is another folder.

@@ -85,7 +85,7 @@ impl CompileLogs {
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let found = found.entry(folder).or_insert_with_key(|folder| {
-            let paths = below(folder).into_iter();
+            let paths = below(folder, root).into_iter();
             let stays = paths.filter(|it| walk::stays_below(it, &[folder, root]));
             stays.take(MAX_FOUND).map(|it| Arc::new(LogFile::new(it, None))).collect()
         });
@@ -93,9 +93,10 @@ impl CompileLogs {
     }
 }
 
-/// The logs in a folder and in the folders in it, by path.
-fn below(folder: &Path) -> Vec<PathBuf> {
+/// The logs in a folder and in the folders in it, by path. A link to a folder is entered if it leads out of neither this one nor `root`.
+fn below(folder: &Path, root: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = logs_and_folders(folder);
+    folders.retain(|it| walk::stays_below(it, &[folder, root]));
     folders.sort();
     found.extend(folders.iter().flat_map(|it| logs_and_folders(it).0));
     found.sort();

@@ -67,7 +67,9 @@ pub(crate) fn capture_files(
     let (files, folders) = places::entries(folder);
     let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
     let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
-    let of_captures = folders.iter().filter(|it| names::says_capture(it));
+    let is_entered =
+        |it: &&PathBuf| names::says_capture(it) && walk::stays_below(it, &[folder, root]);
+    let of_captures = folders.iter().filter(is_entered);
     found.extend(of_captures.flat_map(|it| places::entries(it).0));
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))

@@ -32,10 +32,9 @@ pub(crate) fn entries(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
         return (paths(files), paths(folders));
     }
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_folder = |it: &std::fs::DirEntry| it.file_type().is_ok_and(|it| it.is_dir());
-    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(is_folder);
-    let paths = |it: Vec<std::fs::DirEntry>| it.into_iter().map(|it| it.path()).collect();
-    (paths(files), paths(folders))
+    // A link to a folder is one: who enters it asks before where it leads to.
+    let (folders, files) = entries.map(|it| it.path()).partition(|it| it.is_dir());
+    (files, folders)
 }
 
 /// Bytes of a file; 0 where that is not known.
