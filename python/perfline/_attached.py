@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from perfline import _calls, recorder
+from perfline import _calls, _captures, recorder
 
 VARIABLE = "PERFLINE_RECORD"
 """The environment variable that holds the options of ``perfline record``, as JSON."""
@@ -108,6 +108,7 @@ class Session:
         self._function = options.get("function")
         self._prof = None
         self._memory = recorder._Memory() if options["memory"] else None
+        self._captures = _captures.Captures(options["folder"], say)
         self._by_clock = False
         self._is_over = False
         self._undo = []
@@ -126,6 +127,7 @@ class Session:
         # Memory often runs out in the first steps, before those that are recorded.
         if self._memory is not None:
             self._memory.start_when_used()
+        self._captures.watch()
         if self._function is not None:
             return
         if module.__name__ == "torch.optim.optimizer":
@@ -136,16 +138,12 @@ class Session:
             self._watch_loaders(module)
 
     def _watch_optimizers(self, module):
-        register = getattr(module, "register_optimizer_step_post_hook", None)
-        if register is None:
+        end = recorder.optimizer_steps.watch(self._stepped)
+        if end is None:
             say("this PyTorch (before 2.0) does not report steps of optimizers; batches of data loaders count instead")
             return
+        self._undo.append(end)
         session = self
-
-        def stepped(optimizer, args, kwargs):
-            session._stepped(optimizer, args, kwargs)
-
-        self._undo.append(register(_calls.not_compiled(stepped)).remove)
         create = module.Optimizer.__init__
 
         def __init__(self, *args, **kwargs):
@@ -181,7 +179,7 @@ class Session:
         iterator.__next__ = __next__
         self._undo.append(lambda: setattr(iterator, "__next__", take))
 
-    def _stepped(self, optimizer, args, kwargs):
+    def _stepped(self, optimizer):
         # Programs with several optimizers step each once per step; one that is no longer used does not count.
         if self._optimizer is None or self._others > 2 * MIN_STEPS:
             self._optimizer = id(optimizer)
@@ -244,6 +242,9 @@ class Session:
         prof._memory = self._memory
         prof._plain_steps = [round(1e9 * it) for it in self._durations]
         self._prof = prof.__enter__()
+        # What the program does at its end is no part of a step: of the functions for that, the one registered last runs first.
+        atexit.unregister(self.end)
+        atexit.register(self.end)
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _terminated)
             self._undo.append(lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
@@ -251,6 +252,7 @@ class Session:
     def _finish(self):
         """The recording is written. Nothing of it stays in the program."""
         prof = self._prof
+        self._captures.keep(prof.recordings)
         self._leave()
         for path in prof.recordings:
             say(f"recorded {shown(path)}")
@@ -260,6 +262,7 @@ class Session:
     def _leave(self):
         self._is_over = True
         self._prof = None
+        self._captures.stop()
         undo, self._undo = self._undo, []
         for one in undo:
             one()
@@ -274,6 +277,7 @@ class Session:
         kind = getattr(sys, "last_type", None)
         if prof is not None:
             prof.__exit__(kind, None, None)
+        self._captures.keep(prof.recordings if prof is not None else [])
         has_snapshot = prof is None and kind is not None and self._saves_memory_that_is_out(kind)
         self._leave()
         if has_snapshot:

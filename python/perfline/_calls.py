@@ -152,7 +152,7 @@ def _replace(function, first, ended):
     scope = {}
     exec(compile(text, __file__, "exec"), scope)
     wrapper = scope["make"](*free).__code__
-    call = not_compiled(call, recursive=False)
+    call = recorder.not_compiled(call, recursive=False)
     consts = tuple(call if it == PLACEHOLDER else it for it in wrapper.co_consts)
     had_signature = "__signature__" in vars(function)
     if not had_signature:
@@ -175,16 +175,3 @@ def _is_open(frame):
     while open_frame is not None and open_frame is not frame:
         open_frame = open_frame.f_back
     return open_frame is not None
-
-
-def not_compiled(function, recursive=True):
-    """``function`` such that ``torch.compile`` does not compile it, nor, with ``recursive``, what it calls: a compiled
-    ``optimizer.step`` runs hooks. The compiler is imported when it is first called, as PyTorch's optimizers themselves do in
-    ``zero_grad``.
-    """
-    try:
-        from torch._compile import _disable_dynamo
-    except ImportError:
-        # Before PyTorch 2.1 the steps of optimizers were never compiled.
-        return function
-    return _disable_dynamo(function, recursive)

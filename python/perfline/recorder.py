@@ -46,8 +46,10 @@ CHUNK = 1 << 20
 MAX_NUMBERS = 3 << 22
 """Numbers of the rows of a thread, three each, after which no more lines are noted: 96 MiB."""
 
-TOOLS = (2, 3, 4, 1, 0)
-"""Ids of ``sys.monitoring`` that are tried; 2 is meant for profilers, 0 for debuggers, 1 for coverage tools."""
+TOOLS = (3, 4, 2, 1, 0)
+"""Ids of ``sys.monitoring`` that are tried; 2 is meant for profilers, and PyTorch 2.11 takes it with Python 3.12, 0 is meant
+for debuggers, 1 for coverage tools.
+"""
 
 LIBRARY_FOLDERS = frozenset(("site-packages", "dist-packages"))
 
@@ -100,6 +102,9 @@ DATA_PARALLEL = frozenset(("DataParallel", "DistributedDataParallel"))
 
 WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 """What wrappers call the module that they wrap; names of modules go without it."""
+
+TRACE_ENDING = ".pt.trace.json.gz"
+"""The end of the name of a trace, as TensorBoard and other tools look for it."""
 
 MAX_HISTORY = 1 << 18
 """Entries of the history of device memory that are kept, the last ones: an allocation and its release make three."""
@@ -444,7 +449,7 @@ def _write_recording(prof, stem, lines, sources, more):
     """Writes a trace and, where it lacks what is known, its side-car, whose paths begin with ``stem``; returns the path of
     the trace. ``more`` is what the side-car holds besides.
     """
-    path = f"{stem}.pt.trace.json.gz"
+    path = stem + TRACE_ENDING
     with _hidden_folder(path) as temporary:
         plain = os.path.join(temporary, "trace.json")
         packed = os.path.join(temporary, "trace.json.gz")
@@ -688,6 +693,56 @@ class _Lines:
         return end
 
 
+def not_compiled(function, recursive=True):
+    """``function`` such that ``torch.compile`` does not compile it, nor, with ``recursive``, what it calls: a compiled
+    ``optimizer.step`` runs hooks. The compiler is imported when it is first called, as PyTorch's optimizers themselves do in
+    ``zero_grad``.
+    """
+    try:
+        from torch._compile import _disable_dynamo
+    except ImportError:
+        # Before PyTorch 2.1 the steps of optimizers were never compiled.
+        return function
+    return _disable_dynamo(function, recursive)
+
+
+class _OptimizerSteps:
+    """Tells who asks for it of the steps of optimizers.
+
+    One hook of PyTorch's does so. It stays when nobody asks any more: PyTorch iterates over its hooks while it calls them, and
+    fails in the program, with a RuntimeError, if one of them takes itself or another one away.
+    """
+
+    def __init__(self):
+        self._listeners = ()
+        self._is_hooked = False
+
+    def watch(self, listener):
+        """Has ``listener`` called with each optimizer that has stepped; returns what ends that. Before PyTorch 2.0, which does
+        not report steps, it returns None.
+        """
+        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+        if register is None:
+            return None
+        if not self._is_hooked:
+
+            def stepped(optimizer, args, kwargs):
+                for listener in self._listeners:
+                    listener(optimizer)
+
+            register(not_compiled(stepped))
+            self._is_hooked = True
+        self._listeners = (*self._listeners, listener)
+
+        def end():
+            self._listeners = tuple(it for it in self._listeners if it is not listener)
+
+        return end
+
+
+optimizer_steps = _OptimizerSteps()
+
+
 class _Memory:
     """Records the history of the memory of CUDA devices: each allocation and release, with the Python frames that run.
 
@@ -701,20 +756,19 @@ class _Memory:
         self._since = 0
         # What is at an address at a time, as `_tensors_of` gives it.
         self._tensors = []
-        self._hook = None
+        self._end_steps = None
 
     def last_step_begins(self):
         """Has the gradients of the last step noted when an optimizer takes them: many programs drop them after it."""
         self._since = _microseconds()
-        # A compiled step of an optimizer would be compiled once more if it had another hook.
+        # A compiled step of an optimizer would be compiled once more if it had a hook.
         counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
         if counters and counters.get("frames"):
             return
-        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
-        if register is not None and self._hook is None and self._is_in_use():
-            self._hook = register(self._stepped)
+        if self._end_steps is None and self._is_in_use():
+            self._end_steps = optimizer_steps.watch(self._stepped)
 
-    def _stepped(self, optimizer, args, kwargs):
+    def _stepped(self, optimizer):
         with contextlib.suppress(Exception):
             gradients = [it.grad for group in optimizer.param_groups for it in group["params"]]
             self._tensors += _tensors_of(GRADIENT, gradients)
@@ -779,9 +833,9 @@ class _Memory:
     def stop(self):
         """Ends what it began. It does not begin again."""
         is_ours, self._is_ours, self._is_over = self._is_ours, False, True
-        hook, self._hook = self._hook, None
-        if hook is not None:
-            hook.remove()
+        end, self._end_steps = self._end_steps, None
+        if end is not None:
+            end()
         if is_ours:
             sys.modules["torch.cuda"].memory._record_memory_history(enabled=None)
 

@@ -27,13 +27,17 @@ def torch_modules():
     torch.optim = types.SimpleNamespace(Optimizer=Optimizer)
     torch.autograd = types.ModuleType("torch.autograd")
     torch.autograd.backward = backward
+    torch.autograd._profiler_enabled = lambda: any(it.is_running for it in Profile.made)
     torch.profiler = types.ModuleType("torch.profiler")
     torch.profiler.profile = Profile
     torch.profiler.schedule = schedule
+    torch.profiler.ProfilerActivity = types.SimpleNamespace(CPU="CPU", CUDA="CUDA")
     internals = types.ModuleType("torch._C._profiler")
     internals._ExtraFields_PyCall = PyCall
     internals._ExtraFields_PyCCall = PyCCall
     cuda = Cuda()
+    graphs = types.ModuleType("torch.cuda.graphs")
+    graphs.graph = Graph
     torch_c = types.ModuleType("torch._C")
     torch_c._cuda_isHistoryEnabled = lambda: cuda.history is not None
     return {
@@ -41,6 +45,7 @@ def torch_modules():
         "torch.autograd": torch.autograd,
         "torch.profiler": torch.profiler,
         "torch.cuda": cuda,
+        "torch.cuda.graphs": graphs,
         "torch._C": torch_c,
         "torch._C._profiler": internals,
     }
@@ -87,6 +92,16 @@ class Cuda(types.ModuleType):
         frames = [{"filename": "train.py", "line": 12, "name": "<module>"}]
         failed = {"action": "oom", "device_free": 4096, "size": 1 << 20, "stream": 0, "time_us": 1000, "frames": frames}
         return {"segments": [], "device_traces": [[failed]]}
+
+
+class Graph:
+    """``torch.cuda.graph``: what captures a graph."""
+
+    def __enter__(self):
+        """Begins the capture."""
+
+    def __exit__(self, *error):
+        """Ends the capture."""
 
 
 class Tensor:
@@ -211,7 +226,7 @@ class Profile:
     failing = ()
     trace: typing.ClassVar[dict] = {"traceEvents": [{"name": "train.py(1): main", "cat": "python_function"}]}
 
-    def __init__(self, *, schedule, on_trace_ready, **options):
+    def __init__(self, *, schedule=None, on_trace_ready=None, **options):
         self.options = options
         self.profiler = profiler(GOOD).profiler
         self.recorded = []
@@ -224,9 +239,16 @@ class Profile:
 
     def __enter__(self):
         self._fail("__enter__")
-        self.is_running = True
+        self.start()
         self._note()
         return self
+
+    def start(self):
+        self.is_running = True
+
+    def stop(self):
+        self.is_running = False
+        self._fail("stop")
 
     def step(self):
         self._fail("step")

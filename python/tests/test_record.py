@@ -60,6 +60,13 @@ class Steps(RecordTest):
         with gzip.open(side_car) as text:
             self.assertEqual(len(json.load(text)["plain_steps_ns"]), 3)
 
+    def test_hooks_of_optimizers_stay_while_pytorch_goes_through_them(self):
+        for arguments in (["hook"], ["cuda"], ["cuda", "hook"]):
+            with self.subTest(arguments):
+                done = self.record("--after", "2", "train.py", "20", *arguments)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__")
+
     def test_the_status_is_that_of_the_program(self):
         self.assertEqual(self.record("--after", "2", "train.py", "20", "status").returncode, 3)
 
@@ -138,6 +145,40 @@ class Calls(RecordTest):
         done = self.record_calls("Model.forward", "--after", "1", "calls.py", "20")
         self.assertEqual(done.returncode, 2)
         self.assertIn("with --function, --after is at least 2", done.stderr)
+
+
+class Graphs(RecordTest):
+    """Captures of CUDA graphs, most of which come before the steps that are recorded."""
+
+    def captured(self):
+        return sorted(path.name for path in (self.folder / "runs").glob("*.captures/*"))
+
+    def test_captures_lie_beside_the_trace(self):
+        done = self.record("--after", "5", "train.py", "20", "graph")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+        self.assertEqual(self.captured(), ["01.callers.json.gz", "01.json.gz", "02.callers.json.gz", "02.json.gz"])
+        [trace] = self.traces()
+        [folder] = {path.parent for path in (self.folder / "runs").glob("*.captures/*")}
+        self.assertEqual(folder.name, trace.name.replace(".pt.trace.json.gz", ".captures"))
+        with gzip.open(folder / "01.callers.json.gz") as text:
+            self.assertTrue(json.load(text)["lines"]["threads"])
+        self.assertEqual([it.name for it in (self.folder / "runs").glob(".*")], [])
+
+    def test_captures_in_recorded_steps_are_in_the_trace(self):
+        done = self.record("--after", "1", "train.py", "20", "graph")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+        self.assertEqual(self.captured(), [])
+
+    def test_captures_of_a_program_that_is_not_recorded_are_deleted(self):
+        done = self.record("--after", "50", "train.py", "20", "graph")
+        self.assertIn("nothing was recorded", done.stderr)
+        self.assertEqual(list((self.folder / "runs").iterdir()), [])
+
+    def test_a_capture_that_cannot_be_recorded_is_the_programs_all_the_same(self):
+        done = self.record("--after", "5", "train.py", "20", "graph", "unstoppable")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+        self.assertIn("the capture of a CUDA graph was not recorded: RuntimeError: stop failed", done.stderr)
+        self.assertEqual(self.captured(), [])
 
 
 class Memory(RecordTest):
@@ -333,7 +374,7 @@ class Settling(unittest.TestCase):
         self.addCleanup(session._leave)
         first, second = object(), object()
         for optimizer in [first] * 3 + [second] * 40:
-            session._stepped(optimizer, (), {})
+            session._stepped(optimizer)
         # Ten steps of the second pass before it counts.
         self.assertEqual(session._steps, 3 + 40 - (2 * _attached.MIN_STEPS + 1))
 

@@ -175,25 +175,22 @@ class Memory(RecordingTest):
         self.assertLess(time.time() - found["since_us"] / 1e6, 60)
 
     def test_gradients_are_noted_when_the_optimizer_takes_them_in_the_last_step(self):
-        hooks = {}
+        hooks = []
         module = types.ModuleType("torch.optim.optimizer")
-
-        def register(hook):
-            hooks[hook] = None
-            return types.SimpleNamespace(remove=lambda: hooks.pop(hook))
-
-        module.register_optimizer_step_post_hook = register
+        module.register_optimizer_step_post_hook = hooks.append
         self.enter(mock.patch.dict(sys.modules, {module.__name__: module}))
+        steps = recorder._OptimizerSteps()
+        self.enter(mock.patch.object(recorder, "optimizer_steps", steps))
 
         def step(number):
             weight = stand_in.Tensor(0x10 * (number + 1), stand_in.Tensor(0x1000 * (number + 1)))
             optimizer = stand_in.Optimizer([weight], {})
-            for hook in list(hooks):
+            for hook in hooks:
                 hook(optimizer, (), {})
 
         _, tensors = self.purposes(step, skip=1, steps=2)
         self.assertEqual([it for it in tensors if it[1] == "gradient"], [(0x3000, "gradient")])
-        self.assertEqual(hooks, {})
+        self.assertEqual(steps._listeners, ())
         # Not where the program compiles: it would compile once more.
         compiler = types.ModuleType("torch._dynamo.utils")
         compiler.counters = {"frames": {"ok": 1}}

@@ -1,26 +1,21 @@
 """Optimizers, which report their steps as PyTorch's do."""
 
-hooks = {}
+import collections
+import itertools
 
-
-class Handle:
-    def __init__(self, key):
-        self._key = key
-
-    def remove(self):
-        del hooks[self._key]
+hooks = collections.OrderedDict()
 
 
 def register_optimizer_step_post_hook(hook):
-    handle = Handle(len(hooks))
-    hooks[handle._key] = hook
-    return handle
+    hooks[len(hooks)] = hook
 
 
 class Optimizer:
     def __init__(self, name="one"):
         self.name = name
+        self.param_groups = []
 
     def step(self):
-        for hook in list(hooks.values()):
+        # A hook that is taken away meanwhile is an error, as it is in PyTorch.
+        for hook in itertools.chain((), hooks.values()):
             hook(self, (), {})
