@@ -36,7 +36,8 @@ fn compared(inputs: &[PathBuf], wrong: &mut String) -> Vec<Metric> {
     let stacks = run.stacks.as_ref().unwrap();
     // Each event of a fused kernel is divided by itself in stacks, and all of them together in the ledger.
     let is_compiled = run.inputs.iter().any(|it| it.kind == InputKind::CompileLog);
-    let differences = differences(&run.merged, stacks, if is_compiled { 64 } else { 0 });
+    let events = run.inputs.first().map_or(0, |it| it.events);
+    let differences = differences(&run.merged, stacks, if is_compiled { events } else { 0 });
     // Nor are its operators and kernels counted by part.
     let miscounted =
         if is_compiled { String::new() } else { counts(&run.merged, &stacks.of_user_code()) };

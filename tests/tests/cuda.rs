@@ -1,0 +1,213 @@
+//! Recordings of a CUDA device (an H200, PyTorch 2.11) with the programs that were recorded: device time on the right lines, in code
+//! that is compiled, that is captured into graphs, and in both.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use ledger::{Evidence, LineBooks, Ns};
+use loader::{InputKind, LoadOptions, Run, StackChoice, Watch, load};
+use tests::fixtures::repository;
+
+fn cuda() -> PathBuf {
+    repository().join("fixtures/cuda")
+}
+
+fn loaded(inputs: &[PathBuf], root: PathBuf) -> Run {
+    let options =
+        LoadOptions { stacks: StackChoice::No, ..LoadOptions::new(root, Some(Vec::new())) };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(inputs, &options, &watch).unwrap();
+    assert!(run.merged.adds_up());
+    run
+}
+
+/// A workload, with its snapshot if `with_memory`.
+fn workload(trace: &str, with_memory: bool) -> Run {
+    let folder = cuda().join("torch2.11.0");
+    let name = Path::new(trace).file_stem().unwrap().to_str().unwrap();
+    let mut inputs = vec![folder.join(format!("{trace}.json.gz"))];
+    inputs.extend(with_memory.then(|| folder.join(format!("{name}.snapshot.pickle.gz"))));
+    loaded(&inputs, repository().join("fixtures/workloads"))
+}
+
+/// What `perfline record` wrote of a program, beside the program.
+fn recorded(name: &str) -> Run {
+    let folder = cuda().join("recorded").join(name);
+    loaded(&[folder.join(format!("{name}.pt.trace.json.gz"))], folder)
+}
+
+/// The lines of `file`.
+fn lines<'a>(run: &'a Run, file: &str) -> BTreeMap<u32, &'a LineBooks> {
+    let lines = run.merged.lines.iter().filter(|(key, _)| key.file.ends_with(file));
+    lines.map(|(key, books)| (key.line, books)).collect()
+}
+
+fn text(path: &Path) -> Vec<String> {
+    std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn text_of_workload(name: &str) -> Vec<String> {
+    text(&repository().join("fixtures/workloads").join(name))
+}
+
+/// The device time of the lines whose text holds `text`, as a share of that of all.
+fn share_on(run: &Run, name: &str, holds: &[&str]) -> f64 {
+    let text = text_of_workload(name);
+    let on = |line: u32| holds.iter().any(|it| text[line as usize - 1].contains(it));
+    let lines = lines(run, name);
+    let time: Ns = lines.iter().filter(|(line, _)| on(**line)).map(|(_, it)| it.cuda_own).sum();
+    time.as_f64() / run.merged.totals.cuda.as_f64()
+}
+
+const COMPILED: [&str; 10] = [
+    "compiled_attention",
+    "compiled_breaks",
+    "compiled_checkpoint",
+    "compiled_conv",
+    "compiled_dynamic",
+    "compiled_function",
+    "compiled_mixed",
+    "compiled_mlp",
+    "compiled_optimizer",
+    "compiled_triton",
+];
+
+/// Of code that is compiled, only `def` lines and lines of `build` remain where the log does not say more.
+#[test]
+fn kernels_of_compiled_code_stand_on_the_lines_that_they_were_made_from() {
+    for name in COMPILED {
+        let run = workload(&format!("{name}/{name}"), false);
+        let (file, totals) = (format!("{name}.py"), run.merged.totals);
+        let text = text_of_workload(&file);
+        let on_lines: Ns = lines(&run, &file).values().map(|it| it.cuda_own).sum();
+        assert_eq!(on_lines, totals.cuda, "{name}: all of it is on lines of the program");
+        let is_definition = |line: u32| text[line as usize - 1].trim_start().starts_with("def ");
+        let at_definitions: Ns = lines(&run, &file)
+            .iter()
+            .filter(|it| is_definition(*it.0))
+            .map(|it| it.1.cuda_own)
+            .sum();
+        assert!(
+            at_definitions.as_f64() <= 0.01 * totals.cuda.as_f64(),
+            "{name}: {at_definitions:?} of {:?} at definitions",
+            totals.cuda
+        );
+        let inferred = lines(&run, &file).into_values().filter(|it| it.evidence != Evidence::Exact);
+        let inferred: Ns = inferred.map(|it| it.cuda_own).sum();
+        assert!(inferred.as_f64() <= 0.35 * totals.cuda.as_f64(), "{name}: {inferred:?} not exact");
+    }
+}
+
+/// Convolutions are on the four lines that call one, forward and backward, and on no line that made their inputs.
+#[test]
+fn kernels_of_libraries_stand_on_the_line_that_asked_for_them() {
+    let run = workload("compiled_conv/compiled_conv", false);
+    let text = text_of_workload("compiled_conv.py");
+    let asks = ["self.stem(", "self.first(", "self.second(", "self.head("];
+    let mut seen = BTreeSet::new();
+    for (line, books) in lines(&run, "compiled_conv.py") {
+        let is_convolution = |it: &str| {
+            ["fprop", "dgrad", "wgrad", "convolve", "implicit_gemm"]
+                .iter()
+                .any(|part| it.contains(part))
+        };
+        if books.kernel_table.keys().any(|it| is_convolution(&it.name)) {
+            let text = &text[line as usize - 1];
+            assert!(asks.iter().any(|it| text.contains(it)), "{line}: {text}");
+            seen.insert(line);
+        }
+    }
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    let run = workload("compiled_attention/compiled_attention", false);
+    let attention = share_on(&run, "compiled_attention.py", &["F.scaled_dot_product_attention("]);
+    assert!(attention > 0.2, "{attention}");
+}
+
+/// What the same program launches from which line without graphs was seen by a tracer (`fixtures/kernel_truth.py`): the decoder for
+/// each size of a batch, and the forward pass of a training step.
+#[test]
+fn kernels_of_graphs_stand_on_the_lines_that_launch_them_without_graphs() {
+    let run = workload("graphs", false);
+    let truth = cuda().join("torch2.11.0/graphs.kernels.json");
+    let truth: Vec<(u32, String, String, u64)> =
+        serde_json::from_str(&std::fs::read_to_string(truth).unwrap()).unwrap();
+    let mut expected: BTreeMap<(u32, String), u64> = BTreeMap::new();
+    for (line, _, kernel, count) in truth.into_iter().filter(|it| it.1 == "forward") {
+        *expected.entry((line, kernel)).or_default() += count;
+    }
+    let mut found: BTreeMap<(u32, String), u64> = BTreeMap::new();
+    let of_forward: BTreeSet<u32> = expected.keys().map(|it| it.0).collect();
+    for (line, books) in
+        lines(&run, "graphs.py").into_iter().filter(|it| of_forward.contains(&it.0))
+    {
+        for (key, kernel) in &books.kernel_table {
+            *found.entry((line, key.name.clone())).or_default() += kernel.calls;
+        }
+    }
+    // The backward pass of the training step is on the lines of its forward pass nowhere but here: it was captured on the line
+    // that captures.
+    assert_eq!(found, expected);
+    let captures = run.inputs.iter().filter(|it| it.kind == InputKind::GraphCapture).count();
+    assert_eq!(captures, 1);
+}
+
+/// `perfline record` recorded what was captured, with exact lines.
+#[test]
+fn recorded_captures_give_replays_exact_lines() {
+    let run = recorded("graph_server");
+    let forward: Vec<u32> = (13..=16).collect();
+    let lines_of_server = lines(&run, "graph_server.py");
+    let captured: Ns = forward.iter().map(|it| lines_of_server[it].cuda_own).sum();
+    assert!(captured.as_f64() > 0.75 * run.merged.totals.cuda.as_f64(), "{captured:?}");
+    assert!(forward.iter().all(|it| lines_of_server[it].evidence == Evidence::Exact));
+    let captures = run.inputs.iter().filter(|it| it.kind == InputKind::GraphCapture).count();
+    assert_eq!(captures, 3, "one for each size of a batch");
+}
+
+/// `torch.compile(mode="reduce-overhead")`: from the kernel of a graph to the generated line, and from that to the line of the user.
+#[test]
+fn compiled_graphs_reach_the_lines_of_the_user() {
+    let run = recorded("reduce_own");
+    let lines = lines(&run, "reduce_own.py");
+    // Two steps; forward, and backward in which a line has a kernel for each of its gradients at most.
+    let kernels: Vec<(u32, u64)> =
+        (11..=15).filter_map(|it| lines.get(&it).map(|books| (it, books.kernels))).collect();
+    assert_eq!(kernels, [(11, 2), (12, 5), (13, 3), (14, 9), (15, 3)]);
+    assert!((12..=15).all(|it| lines[&it].evidence == Evidence::Exact));
+}
+
+/// A backward pass on a device has a thread of its own: the one that waits for it is not charged with the same time again.
+#[test]
+fn a_line_takes_no_longer_than_its_step_though_two_threads_run_its_backward_pass() {
+    for name in ["slow_model", "compiled_mlp/compiled_mlp", "compiled_attention/compiled_attention"]
+    {
+        let run = workload(name, false);
+        let steps: Ns = run.merged.steps.values().copied().sum();
+        for (key, books) in &run.merged.lines {
+            assert!(
+                books.cpu_in_steps <= steps,
+                "{name} {key:?}: {:?} of {steps:?}",
+                books.cpu_in_steps
+            );
+        }
+    }
+}
+
+/// The snapshot of a run also has what was allocated before and between the recorded steps. What a line allocates is what the trace
+/// saw; what it holds is what the snapshot saw.
+#[test]
+fn a_snapshot_beside_a_trace_does_not_change_what_was_allocated() {
+    let name = "compiled_mlp/compiled_mlp";
+    let (alone, both) = (workload(name, false).merged, workload(name, true).merged);
+    assert_eq!(
+        (alone.totals.alloc, alone.in_steps.alloc),
+        (both.totals.alloc, both.in_steps.alloc)
+    );
+    assert!(both.lines.values().any(|it| it.peak.0 > 0));
+    let alloc =
+        |ledger: &ledger::Ledger| -> i64 { ledger.lines.values().map(|it| it.alloc.0).sum() };
+    assert_eq!(alloc(&alone), alloc(&both), "all of it is on lines with the one and the other");
+}
