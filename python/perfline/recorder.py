@@ -707,7 +707,7 @@ def not_compiled(function, recursive=True):
 
 
 class _OptimizerSteps:
-    """Tells who asks for it of the steps of optimizers.
+    """Notifies who asks for it of the steps of optimizers.
 
     One hook of PyTorch's does so. It stays when nobody asks any more: PyTorch iterates over its hooks while it calls them, and
     fails in the program, with a RuntimeError, if one of them takes itself or another one away.

@@ -223,6 +223,7 @@ pub fn account(
     }
     let mut accounts = Accountant {
         is_idle: (0..recording.threads.len()).map(|it| is_idle(&recording, it)).collect(),
+        is_helper: (0..recording.threads.len()).map(|it| is_helper(&recording, it)).collect(),
         main_thread: main_thread(&recording),
         steps: steps(&recording),
         threads: threads(&recording, &stacks),
@@ -579,6 +580,13 @@ struct Stacks {
     inside: Vec<Stack>,
     /// Whether it computes again what the forward pass has computed.
     is_recomputed: Vec<bool>,
+    /// By call that waits for the autograd engine, when events of other threads worked for it.
+    handed_over: HashMap<usize, Vec<(Ns, Ns)>>,
+}
+
+/// Whether an event is a call, not a frame, that waits for the autograd engine.
+fn is_backward_call(host: &Host) -> bool {
+    host.kind == Kind::Python && host.name.contains("run_backward") && frame(&host.name).is_none()
 }
 
 impl Stacks {
@@ -594,12 +602,21 @@ impl Stacks {
             }
         }
         let adopters = Adopters::of(recording);
-        let mut stacks =
-            Self { below, base: Vec::new(), inside: Vec::new(), is_recomputed: Vec::new() };
+        let mut stacks = Self {
+            below,
+            base: Vec::new(),
+            inside: Vec::new(),
+            is_recomputed: Vec::new(),
+            handed_over: HashMap::new(),
+        };
         // An event's stack follows from those of events that come before it in the order.
         for (event, host) in hosts.iter().enumerate() {
             let below = stacks.innermost(recording, &stacks.below[event]);
-            let from = below.or_else(|| adopters.adopted(recording, event));
+            let adopted = if below.is_none() { adopters.adopted(recording, event) } else { None };
+            let from = below.or(adopted);
+            if let Some(waiting) = adopted.filter(|&it| is_backward_call(&hosts[it])) {
+                stacks.handed_over.entry(waiting).or_default().push((host.start, host.end));
+            }
             let base = from.map_or_else(Stack::default, |it| stacks.inside[it].clone());
             let is_recomputed = stacks.is_recomputed(recording, event, from);
             stacks.is_recomputed.push(is_recomputed);
@@ -896,6 +913,38 @@ fn is_idle(recording: &Recording, thread: usize) -> bool {
     !works && traced > 0 && waited * 10 >= traced * 9
 }
 
+/// Whether a thread that runs no step, and is not the main thread where there are none, was for nine tenths of its time in calls that
+/// wait. Annotations are no part of its time.
+fn is_helper(recording: &Recording, thread: usize) -> bool {
+    let hosts = &recording.hosts;
+    let steps = steps(recording);
+    let leads = match steps.is_empty() {
+        true => main_thread(recording) == Some(thread),
+        false => steps.iter().any(|it| it.3 == thread),
+    };
+    let events = || recording.on_thread(thread).filter(|&it| hosts[it].kind != Kind::Annotation);
+    if leads || !events().any(|it| is_waiting(&hosts[it])) {
+        return false;
+    }
+    let boundaries: BTreeSet<Ns> =
+        events().flat_map(|it| [hosts[it].start, hosts[it].end]).collect();
+    let boundaries: Vec<Ns> = boundaries.into_iter().collect();
+    let (mut traced, mut waited) = (0, 0);
+    let mut starting = events().peekable();
+    let mut open: Vec<usize> = Vec::new();
+    for pair in boundaries.windows(2) {
+        while let Some(event) = starting.next_if(|&it| hosts[it].start <= pair[0]) {
+            open.push(event);
+        }
+        open.retain(|&it| hosts[it].is_open_at(pair[0]));
+        if let Some(&innermost) = open.last() {
+            traced += pair[1] - pair[0];
+            waited += if is_waiting(&hosts[innermost]) { pair[1] - pair[0] } else { 0 };
+        }
+    }
+    traced > 0 && waited * 10 >= traced * 9
+}
+
 /// The thread with the most Python events, or else with the most host events.
 fn main_thread(recording: &Recording) -> Option<usize> {
     let python = |thread: usize| {
@@ -1013,6 +1062,8 @@ struct Accountant<'a> {
     recording: &'a Recording,
     /// By thread, whether it only waits.
     is_idle: Vec<bool>,
+    /// By thread, whether it mostly waits, and is none of those that lead.
+    is_helper: Vec<bool>,
     /// The thread whose time counts as elapsed where there are no steps.
     main_thread: Option<usize>,
     stacks: &'a Stacks,
@@ -1060,17 +1111,35 @@ impl Accountant<'_> {
         for thread in 0..self.threads.len() {
             for at in 0..self.threads[thread].len() {
                 let Interval { start, end, innermost, is_adopted } = self.threads[thread][at];
-                self.instant(thread, (start, end), innermost, is_adopted);
+                // The time in which another thread works for a call is none of this thread.
+                let handed = self.stacks.handed_over.get(&innermost).cloned().unwrap_or_default();
+                let inner = handed.iter().flat_map(|it| [it.0, it.1]);
+                let inner = inner.filter(|it| start < *it && *it < end);
+                let bounds: BTreeSet<Ns> = inner.chain([start, end]).collect();
+                let bounds: Vec<Ns> = bounds.into_iter().collect();
+                for part in bounds.windows(2) {
+                    let is_handed = handed.iter().any(|it| it.0 <= part[0] && part[1] <= it.1);
+                    let thread_time = if is_handed { 0 } else { part[1] - part[0] };
+                    let span = (part[0], part[1]);
+                    self.instant(thread, span, thread_time, innermost, is_adopted);
+                }
             }
         }
     }
 
-    fn instant(&mut self, thread: usize, span: (Ns, Ns), innermost: usize, is_adopted: bool) {
-        let duration = span.1 - span.0;
+    /// What elapses during `span`, and the `duration` that is time of the thread: all of it, or nothing.
+    fn instant(
+        &mut self,
+        thread: usize,
+        span: (Ns, Ns),
+        duration: Ns,
+        innermost: usize,
+        is_adopted: bool,
+    ) {
         let waits = is_waiting(&self.recording.hosts[innermost]);
-        if self.is_idle[thread] {
-            self.accounts.totals.waiting += duration;
-            self.unattributed("idle_thread").waiting += duration;
+        if self.is_idle[thread] || (self.is_helper[thread] && waits) {
+            self.accounts.totals.waiting += span.1 - span.0;
+            self.unattributed("idle_thread").waiting += span.1 - span.0;
             return;
         }
         let stack = self.stacks.inside[innermost].clone();
@@ -1089,13 +1158,18 @@ impl Accountant<'_> {
         if self.stacks.is_recomputed[innermost] {
             self.line(&own).cpu_recompute += duration;
         }
+        let is_handed_over = duration == 0;
         let of_steps = self.in_steps(span);
         let (in_steps, elapsed) = match self.steps.is_empty() {
-            true => (duration, if self.main_thread == Some(thread) { duration } else { 0 }),
+            true => {
+                let elapsed = span.1 - span.0;
+                (duration, if self.main_thread == Some(thread) { elapsed } else { 0 })
+            }
             false => {
                 let own = self.steps.iter().filter(|it| it.3 == thread);
                 let own = own.map(|&(_, start, end, _)| overlap(span, (start, end))).sum();
-                (of_steps.iter().map(|&(_, part)| part).sum(), own)
+                let all = of_steps.iter().map(|&(_, part)| part).sum();
+                (if is_handed_over { 0 } else { all }, own)
             }
         };
         for line in distinct(&stack) {
@@ -1103,6 +1177,9 @@ impl Accountant<'_> {
             line.cpu_total += duration;
             line.cpu_in_steps += in_steps;
             line.elapsed += if is_adopted { 0 } else { elapsed };
+        }
+        if is_handed_over {
+            return;
         }
         for (at, line) in stack.iter().enumerate().filter(|&(at, it)| !stack[..at].contains(it)) {
             if let Some((file, number)) = self.caller(line, &stack[..at]) {

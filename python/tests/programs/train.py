@@ -32,7 +32,7 @@ if __name__ == "__main__":
     finders = [type(it).__name__ for it in sys.meta_path if type(it).__name__ == "AfterImport"]
     if torch.cuda.history is not None:
         print("the history of memory is still recorded")
-    # One hook stays, which tells nobody.
+    # One hook stays, which notifies nobody.
     listeners = sys.modules["perfline.recorder"].optimizer_steps._listeners
     print(recorded, len(listeners) + len(finders), optimizer.Optimizer.__init__.__qualname__)
     sys.exit(3 if "status" in sys.argv else 0)

@@ -136,7 +136,7 @@ fn charge_all(
     let launches = &Launches::new(profile);
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
-    let memory = TraceMemory::new(profile, options.ignore_device_memory);
+    let memory = TraceMemory::new(profile, options.device_memory);
     // What an event has in each step is known by when it was charged.
     let needs_times = stack_options.by_step || !stack_options.events.steps.is_empty();
     let noted = if needs_times { kept.max(Kept::Times) } else { kept };

@@ -1,5 +1,6 @@
 //! How to attribute.
 
+use device_memory::TracedMemory;
 use stack_books::EventChoice;
 
 /// Which parts of a recording are used.
@@ -8,8 +9,8 @@ pub struct AttributionOptions {
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
     /// measured against truth.
     pub ignore_exact: bool,
-    /// Leaves the memory of devices out, because a snapshot of the same rank shows it better.
-    pub ignore_device_memory: bool,
+    /// What of the memory of devices is taken from the trace.
+    pub device_memory: TracedMemory,
 }
 
 /// How the books of stacks are made.

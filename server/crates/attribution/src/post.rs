@@ -106,7 +106,8 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         let line = &mut books[stacks.line(node).index()];
         line.cpu_self += at.cpu;
         line.cuda_self += at.cuda;
-        if (all.cpu != Ns::ZERO || all.cuda != Ns::ZERO) && is_outermost[node.index()] {
+        let is_empty = [all.cpu, all.cuda, all.elapsed].iter().all(|it| *it == Ns::ZERO);
+        if !is_empty && is_outermost[node.index()] {
             let caller = caller(stacks, stacks.line(node), parent);
             post_total(line, &stacks.lines, caller, all);
         }

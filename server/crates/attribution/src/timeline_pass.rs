@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
 use crate::event_stacks::{EventStacks, line_in_frame};
-use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept};
+use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept, ThreadTime};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
 use crate::origins::Origins;
 use crate::slack::{Slack, Sync};
 use recorded::{
-    IdleGap, IdleGaps, RecordedSources, Steps, idle_threads, in_order, is_asynchronous_copy,
-    is_blocking_call, order_key,
+    IdleGap, IdleGaps, RecordedSources, Steps, helper_threads, idle_threads, in_order,
+    is_asynchronous_copy, is_blocking_call, order_key,
 };
 
 /// What the pass found.
@@ -73,9 +73,17 @@ pub(crate) fn timeline_pass<'a>(
         ..HostCharges::default()
     };
     let threads = (0..n_threads).map(|_| ThreadState::default()).collect();
-    let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
+    let waiters = Waiters {
+        open: Vec::new(),
+        call_stack: vec![None; n_threads],
+        handed_over: FxHashMap::default(),
+    };
     let is_autograd = autograd_threads(profile);
     let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
+    let mut leads = vec![false; n_threads];
+    main_thread.into_iter().for_each(|it| leads[it] = true);
+    steps.0.iter().for_each(|it| leads[it.thread.index()] = true);
+    let is_helper = helper_threads(profile, &order, &leads);
     let mut pass = Pass {
         profile,
         steps,
@@ -88,6 +96,7 @@ pub(crate) fn timeline_pass<'a>(
         threads,
         waiters,
         is_autograd,
+        is_helper,
         main_thread,
         python_ids: None,
     };
@@ -103,7 +112,8 @@ pub(crate) fn timeline_pass<'a>(
     memory.for_each(|row| pass.memory_event(row));
     (0..n_threads).for_each(|thread| pass.end(thread));
     let Pass { mut events, mut charges, syncs, inferred, .. } = pass;
-    for (node, _) in charges.time.iter().enumerate().filter(|(_, it)| it.cpu != Ns::ZERO) {
+    let is_charged = |it: &ThreadTime| it.cpu != Ns::ZERO || it.elapsed != Ns::ZERO;
+    for (node, _) in charges.time.iter().enumerate().filter(|(_, it)| is_charged(it)) {
         *grow_to(&mut charges.is_charged, node) = true;
     }
     events.order = order;
@@ -155,6 +165,8 @@ struct OpenEvent {
     is_bare: bool,
     /// A call that waits.
     is_waiting: bool,
+    /// A call that waits for the autograd engine, whose threads may work for it meanwhile.
+    waits_for_backward: bool,
     /// Whether it computes again what the forward pass has computed, and what it does for that.
     is_recomputed: bool,
     checkpoint: CheckpointFrame,
@@ -220,6 +232,8 @@ struct Waiters {
     open: Vec<HostEventId>,
     /// Where there are only call stacks: the operator of each thread that shows it waiting.
     call_stack: Vec<Option<HostEventId>>,
+    /// By `run_backward` call, when other threads worked for it, in order.
+    handed_over: FxHashMap<HostEventId, Vec<(Ns, Ns)>>,
 }
 
 struct Pass<'a, 'b> {
@@ -235,6 +249,8 @@ struct Pass<'a, 'b> {
     threads: Vec<ThreadState>,
     waiters: Waiters,
     is_autograd: Vec<bool>,
+    /// Threads that run something now and then, and wait else.
+    is_helper: Vec<bool>,
     /// Where there are no steps, the thread whose time counts as elapsed.
     main_thread: Option<usize>,
     /// Python events by `Python id`; filled when the first event looks for a parent on another thread.
@@ -262,6 +278,9 @@ impl<'a> Pass<'a, '_> {
                 let adopted = self.adopted(id, kind, thread, start);
                 let stack = adopted.map_or(Node::EMPTY, |it| self.events.stack_of[it.index()]);
                 self.threads[thread].has_adopted = !stack.is_empty();
+                if let Some(adopted) = adopted {
+                    self.waiters.hand_over(adopted, (start, host.end(id)));
+                }
                 (stack, adopted.is_some_and(|it| self.events.is_recomputed(it)))
             }
         };
@@ -274,6 +293,7 @@ impl<'a> Pass<'a, '_> {
             is_sync: false,
             is_bare: kind == HostKind::Annotation && below.is_none(),
             is_waiting: false,
+            waits_for_backward: false,
             is_recomputed,
             checkpoint: CheckpointFrame::Other,
             backward_node: None,
@@ -342,6 +362,7 @@ impl<'a> Pass<'a, '_> {
             PythonName::Call { waits_for_backward, is_waiting } => {
                 open.line_stack = call_stack;
                 open.is_waiting = is_waiting;
+                open.waits_for_backward = waits_for_backward;
                 if waits_for_backward {
                     self.waiters.push(self.profile, open.id, start);
                 }
@@ -501,8 +522,18 @@ impl<'a> Pass<'a, '_> {
                 };
                 // A frame whose lines are known is on one after the other.
                 let (node, until) = stack_at(charge.lines, charge.stacks, &open, start);
-                state.clock = open.end.min(last).min(until);
-                charge.add(state, (start, state.clock), &open, node);
+                let until = open.end.min(last).min(until);
+                if !open.waits_for_backward {
+                    state.clock = until;
+                    charge.add(state, (start, until), &open, node);
+                    continue;
+                }
+                let (is_handed_over, until) = charge.waiters.at(open.id, start, until);
+                state.clock = until;
+                match is_handed_over {
+                    true => charge.add_handed_over(state, (start, until), &open, node),
+                    false => charge.add(state, (start, until), &open, node),
+                }
             }
             if top_end > until {
                 return;
@@ -526,15 +557,28 @@ impl<'a> Pass<'a, '_> {
     }
 
     fn charge(&mut self, thread: usize) -> (&mut ThreadState, OpenCharge<'_>) {
-        let Self { profile, events, charges, steps, gaps, threads, main_thread, .. } = self;
+        let Self {
+            profile,
+            events,
+            charges,
+            steps,
+            gaps,
+            threads,
+            main_thread,
+            waiters,
+            is_helper,
+            ..
+        } = self;
         let charge = OpenCharge {
             is_idle: charges.idle_count[thread] != 0,
             lines: &profile.frame_lines,
             stacks: &mut events.stacks,
+            waiters,
             charges,
             steps,
             gaps: gaps.of_thread(thread),
             thread,
+            is_helper: is_helper[thread],
             is_main: *main_thread == Some(thread),
         };
         (&mut threads[thread], charge)
@@ -545,12 +589,15 @@ impl<'a> Pass<'a, '_> {
 struct OpenCharge<'a> {
     lines: &'a FrameLines,
     stacks: &'a mut Stacks,
+    waiters: &'a Waiters,
     charges: &'a mut HostCharges,
     steps: &'a Steps,
     gaps: &'a [Vec<IdleGap>],
     thread: usize,
     /// Whether the thread only waits.
     is_idle: bool,
+    /// Whether the thread mostly waits.
+    is_helper: bool,
     /// Whether there are no steps and the thread's time counts as elapsed.
     is_main: bool,
 }
@@ -569,11 +616,13 @@ impl OpenCharge<'_> {
             self.charges.idle_threads[self.thread] += end - start;
             return;
         }
+        if self.is_helper && is_waiting {
+            self.charges.idle_threads[self.thread] += end - start;
+            self.add_without_time(state, (start, end), open, node);
+            return;
+        }
         let charged = self.stacks.charged_line(node);
-        let (in_steps, elapsed) = match self.steps.0.is_empty() {
-            true => (end - start, if self.is_main { end - start } else { Ns::ZERO }),
-            false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
-        };
+        let (in_steps, elapsed) = self.in_steps(state, (start, end));
         if let Some(by_event) = &mut self.charges.by_event {
             let amounts = by_event.amounts.at(event, node, open.line_stack);
             amounts.cpu += end - start;
@@ -593,11 +642,7 @@ impl OpenCharge<'_> {
         if open.is_recomputed {
             *grow_to(&mut self.charges.recomputed, node.index()) += end - start;
         }
-        if let Some(BackwardNode { row, end: node_end }) = open.backward_node {
-            // What began in a node may end after it.
-            let time = (end.min(node_end) - start).max(Ns::ZERO);
-            *grow_to(&mut self.charges.backward, row as usize) += time;
-        }
+        self.add_to_node(open, (start, end));
         if is_waiting {
             *grow_to(&mut self.charges.waiting, node.index()) += end - start;
             self.charges.waiting_in_steps += in_steps;
@@ -616,6 +661,57 @@ impl OpenCharge<'_> {
         }
         if !self.gaps.is_empty() {
             self.add_gaps(state, (start, end), open, node);
+        }
+    }
+
+    /// Charges the time `start..end` of a call that waits for the autograd engine while another thread works for it: that is thread
+    /// time of the other thread.
+    fn add_handed_over(
+        &mut self,
+        state: &mut ThreadState,
+        (start, end): (Ns, Ns),
+        open: &OpenEvent,
+        node: Node,
+    ) {
+        match self.is_idle {
+            true => self.charges.idle_threads[self.thread] += end - start,
+            false => self.add_without_time(state, (start, end), open, node),
+        }
+    }
+
+    /// Adds the time `start..end` to the backward node that `open` is in.
+    fn add_to_node(&mut self, open: &OpenEvent, (start, end): (Ns, Ns)) {
+        if let Some(BackwardNode { row, end: node_end }) = open.backward_node {
+            // What began in a node may end after it.
+            let time = (end.min(node_end) - start).max(Ns::ZERO);
+            *grow_to(&mut self.charges.backward, row as usize) += time;
+        }
+    }
+
+    /// Charges what elapses, how long a backward node lasts, and what devices are idle in the time `start..end`, which is no thread
+    /// time.
+    fn add_without_time(
+        &mut self,
+        state: &mut ThreadState,
+        (start, end): (Ns, Ns),
+        open: &OpenEvent,
+        node: Node,
+    ) {
+        self.add_to_node(open, (start, end));
+        let (_, elapsed) = self.in_steps(state, (start, end));
+        if !state.has_adopted {
+            grow_to(&mut self.charges.time, node.index()).elapsed += elapsed;
+        }
+        if !self.gaps.is_empty() {
+            self.add_gaps(state, (start, end), open, node);
+        }
+    }
+
+    /// How much of the time `start..end` lies in steps, and in those of this thread.
+    fn in_steps(&self, state: &mut ThreadState, (start, end): (Ns, Ns)) -> (Ns, Ns) {
+        match self.steps.0.is_empty() {
+            true => (end - start, if self.is_main { end - start } else { Ns::ZERO }),
+            false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         }
     }
 
@@ -693,6 +789,27 @@ impl Waiters {
             self.open.pop();
         }
         self.open.push(id);
+        self.handed_over.insert(id, Vec::new());
+    }
+
+    /// Notes that another thread works during `span` for the event `id`, if that waits for the engine. Spans come in the order of
+    /// their starts.
+    fn hand_over(&mut self, id: HostEventId, (start, end): (Ns, Ns)) {
+        let Some(spans) = self.handed_over.get_mut(&id) else { return };
+        match spans.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => spans.push((start, end)),
+        }
+    }
+
+    /// Whether another thread works at `start` for the call `id`, and how long up to `end` that stays as it is.
+    fn at(&self, id: HostEventId, start: Ns, end: Ns) -> (bool, Ns) {
+        let spans = self.handed_over.get(&id).map_or(&[][..], Vec::as_slice);
+        match spans.get(spans.partition_point(|it| it.1 <= start)) {
+            None => (false, end),
+            Some(next) if next.0 <= start => (true, end.min(next.1)),
+            Some(next) => (false, end.min(next.0)),
+        }
     }
 
     /// The latest-started event on another thread of the same process that waits for the engine at `at`.

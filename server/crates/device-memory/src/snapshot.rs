@@ -35,6 +35,8 @@ pub struct SnapshotParts {
     pub stacks: bool,
     /// What each device with events held when.
     pub histories: bool,
+    /// Whether a trace of the same rank says what was allocated: only what was in use is taken from the snapshot.
+    pub are_allocations_traced: bool,
 }
 
 /// What a snapshot says. What was not asked for is empty.
@@ -59,28 +61,31 @@ pub fn attribute_snapshot(
     parts: SnapshotParts,
 ) -> SnapshotBooks {
     let (mut stacks, mut histories) = (StackBooks::default(), Vec::new());
-    let ledger = charge_all(snapshot, sources, rank, |frames, replay, key, memory| {
-        if parts.stacks {
-            let mut booked = BookedStacks::new(&frames.stacks, sources);
-            for (stack, bytes) in replay.allocated() {
-                let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
-                let row = booked.row(node, 0, Reason::NoSnapshotFrame);
-                booked.books.add(Metric::Alloc, row, bytes.0);
+    let is_alloc_counted = !parts.are_allocations_traced;
+    let ledger =
+        charge_all(snapshot, sources, rank, is_alloc_counted, |frames, replay, key, memory| {
+            if parts.stacks && is_alloc_counted {
+                let mut booked = BookedStacks::new(&frames.stacks, sources);
+                for (stack, bytes) in replay.allocated() {
+                    let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
+                    let row = booked.row(node, 0, Reason::NoSnapshotFrame);
+                    booked.books.add(Metric::Alloc, row, bytes.0);
+                }
+                stacks.merge(&booked.books);
             }
-            stacks.merge(&booked.books);
-        }
-        if parts.histories {
-            histories.extend(history::history(frames, replay, key, memory));
-        }
-    });
+            if parts.histories {
+                histories.extend(history::history(frames, replay, key, memory));
+            }
+        });
     SnapshotBooks { ledger, stacks, histories }
 }
 
-/// The ledger; `visit` sees the replay of each device and its books.
+/// The ledger, with `is_alloc_counted` also of what was allocated; `visit` sees the replay of each device and its books.
 fn charge_all(
     snapshot: &Snapshot,
     sources: &RecordedSources,
     rank: u32,
+    is_alloc_counted: bool,
     mut visit: impl FnMut(&Frames<'_>, &SnapshotReplay<'_>, DeviceKey, &DeviceMemory),
 ) -> Ledger {
     let mut stacks = Stacks::new(Lines::default());
@@ -112,32 +117,37 @@ fn charge_all(
         let device = device_name(MemoryDevice { kind: DeviceType::CUDA, ordinal });
         for (line, books) in &memory.lines {
             let mine = ledger.lines.entry(line.clone()).or_default();
-            post_line(mine, &device, books);
+            post_line(mine, &device, books, is_alloc_counted);
         }
         let key = DeviceKey { rank, device: ordinal };
         visit(&frames, &replay, key, &memory);
+        ledger.memory.insert(key, memory);
+        if !is_alloc_counted {
+            continue;
+        }
         let total: Bytes = replay.allocated().map(|(_, bytes)| bytes).sum();
-        let on_lines: Bytes = memory.lines.values().map(|it| it.alloc).sum();
+        let lines = ledger.memory.get(&key).into_iter().flat_map(|it| it.lines.values());
+        let on_lines: Bytes = lines.map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
         // A snapshot does not show which of its allocations were made in steps.
         ledger.in_steps.alloc += total;
         ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, (total - on_lines).0);
-        ledger.memory.insert(key, memory);
     }
     ledger
 }
 
 /// The part of a line's memory that its books over all inputs hold too.
-fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory) {
+fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory, is_alloc_counted: bool) {
+    let (alloc, allocs) =
+        if is_alloc_counted { (books.alloc, books.allocs) } else { (Bytes::ZERO, 0) };
     mine.function.clone_from(&books.function);
     mine.evidence = Evidence::Exact;
-    mine.alloc += books.alloc;
-    mine.allocs += books.allocs;
+    mine.alloc += alloc;
+    mine.allocs += allocs;
     mine.freed += books.freed;
     mine.peak += books.peak;
     mine.live += books.live;
-    let allocation =
-        Allocation { allocs: books.allocs, alloc: books.alloc, peak: books.peak, live: books.live };
+    let allocation = Allocation { allocs, alloc, peak: books.peak, live: books.live };
     mine.allocations.insert(device.to_owned(), allocation);
 }
 

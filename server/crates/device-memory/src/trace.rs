@@ -11,6 +11,18 @@ use rustc_hash::FxHashMap;
 use crate::device_name::device_name;
 use crate::samples::MemoryLevel;
 
+/// What of the memory of devices is taken from a trace. All of the host's is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TracedMemory {
+    /// All.
+    #[default]
+    Whole,
+    /// What was allocated. A snapshot of the same rank says what was in use.
+    Allocations,
+    /// Nothing: a snapshot of the same rank says it all.
+    Nothing,
+}
+
 /// Bytes by own line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineBytes {
@@ -61,19 +73,22 @@ pub(crate) struct Curve {
 pub struct TraceMemory {
     /// Rows of the memory table in order of time, then of the file.
     pub rows: Vec<u32>,
+    /// Whether it also says what was in use of devices.
+    has_use: bool,
 }
 
 impl TraceMemory {
-    /// All memory events of `profile`, or those of the host alone.
+    /// The memory events of `profile` that are taken from it.
     #[must_use]
-    pub fn new(profile: &Profile, ignore_devices: bool) -> Self {
+    pub fn new(profile: &Profile, devices: TracedMemory) -> Self {
         let memory = &profile.memory;
         let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
-        let is_kept =
-            |&row: &u32| !ignore_devices || memory.device[row as usize].kind == DeviceType::CPU;
+        let is_kept = |&row: &u32| {
+            devices != TracedMemory::Nothing || memory.device[row as usize].kind == DeviceType::CPU
+        };
         let mut rows: Vec<u32> = rows.filter(is_kept).collect();
         rows.sort_by_key(|&row| memory.at[row as usize]);
-        Self { rows }
+        Self { rows, has_use: devices == TracedMemory::Whole }
     }
 
     /// Charges the events to `lines`: of each row, in the order of `rows`, the line that it is charged to.
@@ -107,8 +122,9 @@ impl TraceMemory {
             });
         charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
         for (device, (replay, of_device)) in replays {
-            charges.add(&device_name(device), &replay);
-            if device.kind != DeviceType::CPU {
+            let has_use = self.has_use || device.kind == DeviceType::CPU;
+            charges.add(&device_name(device), &replay, has_use);
+            if device.kind != DeviceType::CPU && has_use {
                 charges.devices.insert(device, curve(profile, &of_device, &replay));
             }
         }
@@ -211,8 +227,8 @@ impl TraceReplay {
 }
 
 impl MemoryCharges {
-    /// Adds the allocations of one memory.
-    pub(crate) fn add(&mut self, device: &str, replay: &TraceReplay) {
+    /// Adds the allocations of one memory, and with `has_use` what was in use of it.
+    pub(crate) fn add(&mut self, device: &str, replay: &TraceReplay, has_use: bool) {
         let peak_at = replay.peak_at.unwrap_or(0);
         for it in &replay.allocations {
             self.total += it.bytes;
@@ -220,17 +236,18 @@ impl MemoryCharges {
                 self.without_line += it.bytes;
                 continue;
             };
-            let is_at_peak = it.is_tracked
+            let is_at_peak = has_use
+                && it.is_tracked
                 && it.alloc_at <= peak_at
                 && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
-            let is_live = it.is_tracked && it.freed_at.is_none();
+            let is_live = has_use && it.is_tracked && it.freed_at.is_none();
             let books = grow_to(&mut self.by_line, line.index());
             books.alloc += it.bytes;
             books.allocs += 1;
             let allocation = self.allocations.entry((line, device.to_owned())).or_default();
             allocation.alloc += it.bytes;
             allocation.allocs += 1;
-            if it.freed_at.is_some() {
+            if has_use && it.freed_at.is_some() {
                 books.freed += it.bytes;
             }
             if is_at_peak {
@@ -260,7 +277,7 @@ mod tests {
         replay.free(0x99, Bytes(10));
         replay.alloc(0x20, Bytes(5), a);
         let mut charges = MemoryCharges::default();
-        charges.add("cuda:0", &replay);
+        charges.add("cuda:0", &replay, true);
         let a = LineBytes {
             alloc: Bytes(105),
             allocs: 2,
@@ -285,7 +302,7 @@ mod tests {
         replay.alloc(0, Bytes(100), LineId(0));
         replay.free(0, Bytes(100));
         let mut charges = MemoryCharges::default();
-        charges.add("cpu", &replay);
+        charges.add("cpu", &replay, true);
         assert_eq!(
             charges.by_line,
             [LineBytes { alloc: Bytes(100), allocs: 1, ..LineBytes::default() }]

@@ -9,11 +9,11 @@ use metrics::{Period, Quantity, Unit};
 
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::hover::{self, HoverText};
-use crate::kernel_name::shorten;
 use crate::kernel_rows::{NamedKernel, named_kernels, occupancy};
 use crate::place::PlacedSource;
 use crate::scale::ViewScale;
 use crate::view::View;
+use ledger::shorten_kernel_name;
 
 /// The numbers of a line that are reported, in this order.
 pub const NUMBERS: [Quantity; 22] = [
@@ -273,7 +273,7 @@ fn kernels(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<KernelRow> {
             key: key.clone(),
             shapes,
             class: sum.class,
-            short_name: shorten(&key.name),
+            short_name: shorten_kernel_name(&key.name),
             calls,
             total,
             mean,

@@ -12,7 +12,6 @@ use crate::baseline::sign;
 use crate::by_rank::ranks;
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::diagnostics;
-use crate::kernel_name::shorten;
 use crate::kernel_rows::{NamedKernel, class_title, named_kernels, occupancy};
 use crate::lenses::Totals;
 use crate::memory::device_memory;
@@ -21,6 +20,7 @@ use crate::scale::ViewScale;
 use crate::sections::{LineSection, RichText, as_markdown, as_plain_text, paragraph, table};
 use crate::status::attributed;
 use crate::view::{View, ViewMetric};
+use ledger::shorten_kernel_name;
 
 /// Rows of a table at most.
 const MAX_ROWS: usize = 6;
@@ -334,7 +334,7 @@ fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
         ];
-        row_of(RichText::code(&shorten(&key.name)), numbers)
+        row_of(RichText::code(&shorten_kernel_name(&key.name)), numbers)
     };
     let mut sections = Vec::new();
     for of_class in kernels.chunk_by(|a, b| a.sum.class == b.sum.class) {

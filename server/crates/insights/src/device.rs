@@ -7,6 +7,7 @@ mod first_step;
 pub(crate) mod gpu_idle;
 pub(crate) mod hot_loop;
 pub(crate) mod launch_bound;
+mod launched_by;
 mod low_occupancy;
 mod tensor_cores;
 

@@ -4,6 +4,7 @@ use ledger::Ledger;
 use metrics::{Period, Scale};
 
 use crate::catalogue::rules;
+use crate::device::launch_bound::keep_costliest;
 use crate::explained::is_explained;
 use crate::rule::RuleLimits;
 use crate::{Finding, RuleOptions};
@@ -27,5 +28,6 @@ pub fn find(ledger: &Ledger, options: &RuleOptions) -> Vec<Finding> {
         let by_share = b.share.total_cmp(&a.share);
         b.cost.cmp(&a.cost).then(by_share).then_with(|| (&a.place, a.rule).cmp(&(&b.place, b.rule)))
     });
+    keep_costliest(&mut findings, ledger);
     findings
 }

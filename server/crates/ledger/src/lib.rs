@@ -11,6 +11,7 @@ mod amount;
 mod books;
 mod communication;
 mod compiled;
+mod kernel_name;
 mod keys;
 mod launching;
 mod line;
@@ -29,6 +30,7 @@ pub use communication::{
     RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
+pub use kernel_name::shorten_kernel_name;
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{

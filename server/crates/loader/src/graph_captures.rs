@@ -8,10 +8,12 @@ use attribution::{
     AttributionOptions, GraphCaptures, JoinedReplays, RefusedReplay, join_captures,
     join_node_stacks,
 };
+use ledger::shorten_kernel_name;
 use profile::{NodeStacks, Profile, WarningKind, Warnings};
 use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
 use crate::discover::has_ending;
+use crate::plan::SideCar;
 use crate::{Input, InputKind, names, open, places, walk};
 
 /// Endings of traces.
@@ -20,11 +22,16 @@ const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 /// Traces that are looked at if nobody named them, at most: SGLang writes one for each size of a batch.
 const MAX_FOUND: usize = 64;
 
+/// The ending of the folder in which Perfline's recorder puts the captures of a recording, after the stem of its trace.
+const RECORDED: &str = ".captures";
+
 /// A trace that may hold the capture of graphs.
 pub(crate) struct CaptureFile {
     pub(crate) path: PathBuf,
     /// Whether the user named it.
     pub(crate) is_named: bool,
+    /// Its exact callers, if they are to be used.
+    pub(crate) side_car: Option<SideCar>,
 }
 
 /// One that was read.
@@ -46,39 +53,45 @@ pub(crate) enum CaptureContent {
     Stacks(NodeStacks),
 }
 
-/// Those that may belong to the trace at `path`, of `rank`: the named ones, else those whose names say so, in its folder and the
-/// folders in that one. Of several that were named, each goes with its rank.
+/// Those that may belong to the trace at `path`, of `rank`: the named ones, else those that were recorded with it, else those
+/// whose names say so, in its folder and the folders in that one. Of several that were named, each goes with its rank.
 pub(crate) fn capture_files(
     named: &[PathBuf],
     path: &Path,
     rank: Option<u32>,
     root: &Path,
 ) -> Vec<CaptureFile> {
+    let new = |path: PathBuf, is_named| CaptureFile { path, is_named, side_car: None };
     let is_of_rank =
         |it: &Path| names::rank(it).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it));
     if !named.is_empty() {
         let of_rank = named.iter().filter(|it| named.len() == 1 || is_of_rank(it));
-        return of_rank.map(|it| CaptureFile { path: it.clone(), is_named: true }).collect();
+        return of_rank.map(|it| new(it.clone(), true)).collect();
     }
     if !places::is_file(path) {
         return Vec::new();
     }
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (files, folders) = places::entries(folder);
-    let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
-    let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
     let is_entered =
         |it: &&PathBuf| names::says_capture(it) && walk::stays_below(it, &[folder, root]);
+    let recorded = folder.join(names::stem(path) + RECORDED);
+    let (files, folders) = match places::is_folder(&recorded) && is_entered(&&recorded) {
+        true => (Vec::new(), vec![recorded]),
+        false => places::entries(folder),
+    };
+    let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
+    let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
     let of_captures = folders.iter().filter(is_entered);
     found.extend(of_captures.flat_map(|it| places::entries(it).0));
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))
+            && !names::is_side_car(it)
             && places::is_file(it)
             && walk::stays_below(it, &[folder, root])
             && is_of_rank(it)
     };
     let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
-    found.map(|path| CaptureFile { path, is_named: false }).collect()
+    found.map(|path| new(path, false)).collect()
 }
 
 /// What the user named beside a trace that replays no graph: it is opened at most.
@@ -223,8 +236,9 @@ fn not_joined(graphs: &GraphCaptures, joined: &JoinedReplays) -> Option<String> 
     let RefusedReplay { kernels, first, differs } = refused.as_ref()?;
     let why = match differs {
         Some((place, launched, ran)) => format!(
-            "a capture with as many launches differs at number {place} ({} was launched, {ran} ran)",
-            if launched.is_empty() { "another kind of work" } else { launched }
+            "a capture with as many launches differs at number {place} ({} was launched, {} ran)",
+            if launched.is_empty() { "another kind of work" } else { launched },
+            shorten_kernel_name(ran),
         ),
         None => {
             let sizes = graphs.graphs.iter().map(Vec::len);
@@ -233,8 +247,9 @@ fn not_joined(graphs: &GraphCaptures, joined: &JoinedReplays) -> Option<String> 
         }
     };
     Some(format!(
-        "{} of {replays} replays stay on the line that replays them: no capture fits the replay of {kernels} kernels that begins with {first}; {why}",
-        replays - joined
+        "{} of {replays} replays stay on the line that replays them: no capture fits the replay of {kernels} kernels that begins with {}; {why}",
+        replays - joined,
+        shorten_kernel_name(first),
     ))
 }
 

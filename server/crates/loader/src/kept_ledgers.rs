@@ -110,6 +110,8 @@ impl LedgerStore<'_> {
         let Beside { side_car, logs, captures } = beside;
         let paths = side_car.iter().map(|it| it.path()).chain(logs.iter().map(|it| it.path()));
         let paths = paths.chain(captures.iter().map(|it| it.path.as_path()));
+        let of_captures = captures.iter().filter_map(|it| it.side_car.as_ref());
+        let paths = paths.chain(of_captures.map(|it| it.path()));
         for path in paths {
             files.push((path.to_owned(), places::identity(path)?));
         }
@@ -119,7 +121,10 @@ impl LedgerStore<'_> {
         hash.number(i64::from(side_car.is_some()));
         hash.bytes(&logs.len().to_le_bytes());
         hash.bytes(&captures.len().to_le_bytes());
-        captures.iter().for_each(|it| hash.number(i64::from(it.is_named)));
+        for it in captures {
+            hash.number(i64::from(it.is_named));
+            hash.number(i64::from(it.side_car.is_some()));
+        }
         hash.number(one.rank_by_name.map_or(-1, i64::from));
         hash.number(i64::from(one.place));
         if one.kind == InputKind::Kineto {
@@ -129,6 +134,9 @@ impl LedgerStore<'_> {
                 hash.number(i64::from(it.rank_or_place()));
                 files.push((it.input.path.clone(), it.input.identity()?));
             }
+        }
+        if one.kind == InputKind::Snapshot {
+            hash.number(i64::from(plan.are_allocations_traced(one)));
         }
         files.iter().for_each(|(_, identity)| identity.add_to(&mut hash));
         let LoadOptions { mine, mappings, ignore_exact, text_cache, git_texts, .. } = self.options;

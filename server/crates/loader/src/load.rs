@@ -13,7 +13,8 @@ use attribution::{
     join_modules, join_snapshot,
 };
 use device_memory::{
-    MemoryHistory, SnapshotBooks, SnapshotParts, attribute_snapshot, attribute_timeline,
+    MemoryHistory, SnapshotBooks, SnapshotParts, TracedMemory, attribute_snapshot,
+    attribute_timeline,
 };
 use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
@@ -136,6 +137,16 @@ fn give_one_rank(results: &mut [LoadedInput]) {
             ledger.memory = memory.map(|(key, it)| (DeviceKey { rank, ..key }, it)).collect();
         }
     }
+}
+
+/// What became of a side-car.
+#[derive(Default)]
+struct JoinedSideCar {
+    /// Calls that it knows.
+    calls: u64,
+    bytes: u64,
+    warnings: Warnings,
+    commit: Option<RecordedCommit>,
 }
 
 /// A loaded input with its books.
@@ -376,7 +387,12 @@ impl<'a> LoadContext<'a> {
             return Vec::new();
         }
         let rank = one.rank_by_name.or_else(|| file.head_meta().rank);
-        capture_files(&self.options.captures, &file.path, rank, &self.options.root)
+        let root = &self.options.root;
+        let mut captures = capture_files(&self.options.captures, &file.path, rank, root);
+        for capture in captures.iter_mut().filter(|_| !self.options.ignore_exact) {
+            capture.side_car = SideCar::beside(&capture.path, root);
+        }
+        captures
     }
 
     /// Reads the traces of captures, with what `logs` say of them.
@@ -418,6 +434,10 @@ impl<'a> LoadContext<'a> {
                     (capture.events, capture.bytes) = (trace.events, trace.bytes);
                     capture.warnings = trace.warnings;
                     add_damage(&mut capture.warnings, damage);
+                    if let Some(side_car) = &file.side_car {
+                        let joined = self.join_side_car(side_car, &mut trace.profile, texts);
+                        capture.warnings.extend(joined.warnings);
+                    }
                     join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
                     capture.content = Some(CaptureContent::Trace(Box::new(trace.profile)));
                 }
@@ -571,7 +591,11 @@ impl<'a> LoadContext<'a> {
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
-            ignore_device_memory: snapshot.is_some(),
+            device_memory: match snapshot {
+                None => TracedMemory::Whole,
+                Some(_) if trace.profile.meta.has_memory => TracedMemory::Allocations,
+                Some(_) => TracedMemory::Nothing,
+            },
         };
         let begin = Instant::now();
         let profile = &mut trace.profile;
@@ -620,8 +644,7 @@ impl<'a> LoadContext<'a> {
         Ok(LoadedInput { commit, ..loaded.with(stacks).over_time(timeline) })
     }
 
-    /// Reads a side-car into its trace and the texts that ran, by the path as recorded; with it, the commit that it names. A
-    /// side-car that cannot be used costs a warning, not the trace.
+    /// The side-car of a trace as an input, and the commit that it names.
     fn join(
         &self,
         side_car: &SideCar,
@@ -629,28 +652,40 @@ impl<'a> LoadContext<'a> {
         texts: &mut TextsByFile,
         rank: u32,
     ) -> (Input, Option<RecordedCommit>) {
-        let mut commit = None;
-        let mut input = Input {
+        let joined = self.join_side_car(side_car, profile, texts);
+        let input = Input {
             path: side_car.path().to_owned(),
             kind: InputKind::Callers,
             rank,
-            events: 0,
-            bytes: 0,
-            complete: true,
-            warnings: Vec::new(),
+            events: joined.calls,
+            bytes: joined.bytes,
+            complete: joined.warnings.is_empty(),
+            warnings: joined.warnings.iter().cloned().collect(),
         };
-        let mut warnings = Warnings::default();
+        (input, joined.commit)
+    }
+
+    /// Reads a side-car into its trace and the texts that ran, by the path as recorded. A side-car that cannot be used costs a
+    /// warning, not the trace.
+    fn join_side_car(
+        &self,
+        side_car: &SideCar,
+        profile: &mut Profile,
+        texts: &mut TextsByFile,
+    ) -> JoinedSideCar {
+        let mut joined = JoinedSideCar::default();
+        let warnings = &mut joined.warnings;
         match side_car.read(&self.budget) {
             Err(error) => warnings.add(WarningKind::Other, None, format!("not used: {error}")),
             Ok(SideCarText { bytes, damage }) => {
-                input.bytes = bytes.len() as u64;
-                add_damage(&mut warnings, damage.clone());
+                joined.bytes = bytes.len() as u64;
+                add_damage(warnings, damage.clone());
                 match read_callers(bytes) {
                     Err(error) => {
                         warnings.add(WarningKind::Other, None, format!("not used: {error}"));
                     }
                     Ok((callers, read_warnings)) => {
-                        input.events = n_calls(&callers);
+                        joined.calls = n_calls(&callers);
                         warnings.extend(read_warnings);
                         warnings.extend(join_callers(profile, &callers));
                         warnings.extend(join_lines(profile, &callers));
@@ -668,14 +703,12 @@ impl<'a> LoadContext<'a> {
                         texts.extend(callers.texts.iter().map(text));
                         let is_dirty = callers.is_dirty;
                         let id = callers.commit.as_deref().and_then(commit_id);
-                        commit = id.map(|id| RecordedCommit { id, is_dirty });
+                        joined.commit = id.map(|id| RecordedCommit { id, is_dirty });
                     }
                 }
             }
         }
-        input.complete = warnings.is_empty();
-        input.warnings = warnings.iter().cloned().collect();
-        (input, commit)
+        joined
     }
 
     fn load_snapshot(
@@ -716,7 +749,11 @@ impl<'a> LoadContext<'a> {
         let finding = begin.elapsed();
         let begin = Instant::now();
         let has_stacks = self.options.stacks != StackChoice::No;
-        let parts = SnapshotParts { stacks: has_stacks, histories: self.options.histories };
+        let parts = SnapshotParts {
+            stacks: has_stacks,
+            histories: self.options.histories,
+            are_allocations_traced: plan.are_allocations_traced(one),
+        };
         let SnapshotBooks { ledger, stacks, histories } =
             attribute_snapshot(&snapshot, sources, rank, parts);
         // A snapshot names no thread, and its streams are those of memory.

@@ -10,6 +10,15 @@ use regex::Regex;
 /// stands anywhere in it. vLLM and SGLang write `capture_traces/…`, `graph_capture_profile/cuda_graph_capture-….json.gz`.
 const CAPTURE_PARTS: [&str; 3] = ["capture", "cuda_graph", "py_stacks"];
 
+/// What the names of side-cars end with, after the stem of their trace.
+pub(crate) const SIDE_CARS: [&str; 3] = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
+
+/// Whether the name of a file is that of a side-car.
+pub(crate) fn is_side_car(path: &Path) -> bool {
+    let name = path.file_name().map(|it| it.to_string_lossy()).unwrap_or_default();
+    SIDE_CARS.iter().any(|it| name.ends_with(it))
+}
+
 /// The file name without the endings that say how it is written: `slow_model` of `slow_model.json.gz`,
 /// `slow_model.callers.json.gz` and `slow_model.snapshot.pickle`.
 pub(crate) fn stem(path: &Path) -> String {

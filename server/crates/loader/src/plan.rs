@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) snapshots: BTreeMap<u32, HandOver>,
     /// Whether there is one trace and one snapshot whose name has no rank: they belong together.
     pub(crate) is_only_pair: bool,
+    /// With snapshots, the ranks of the traces that say what was allocated.
+    with_memory: BTreeSet<u32>,
     /// Whether there is any trace.
     pub(crate) has_traces: bool,
     /// The ranks whose inputs are not read, because others were asked for.
@@ -62,6 +64,7 @@ impl Plan {
             logs: CompileLogs::default(),
             snapshots: BTreeMap::new(),
             is_only_pair: false,
+            with_memory: BTreeSet::new(),
             has_traces: false,
             unread: BTreeSet::new(),
             failed: Vec::new(),
@@ -137,6 +140,14 @@ impl Plan {
         has_ledgers || 1 < self.jobs.len() && !self.is_only_pair
     }
 
+    /// Whether a trace of the rank of the snapshot `one` says what was allocated on devices.
+    pub(crate) fn are_allocations_traced(&self, one: &InputFile) -> bool {
+        match self.is_only_pair {
+            true => !self.with_memory.is_empty(),
+            false => self.with_memory.contains(&one.rank_or_place()),
+        }
+    }
+
     /// Leaves out the inputs that are known to be of no rank that was asked for, before they are read. Of which ranks a
     /// group is stands in the inputs.
     pub(crate) fn choose(&mut self, choice: &RankChoice) {
@@ -180,10 +191,18 @@ impl Plan {
             && snapshots().all(|one| one.rank_by_name.is_none());
         self.snapshots =
             snapshots().map(|one| (one.rank_or_place(), HandOver::default())).collect();
+        if !self.snapshots.is_empty() {
+            let traces = self.jobs.iter().filter(|one| one.kind == InputKind::Kineto);
+            let with_memory = traces.filter_map(|one| {
+                let meta = one.input.head_meta();
+                meta.has_memory.then(|| meta.rank.unwrap_or_else(|| one.rank_or_place()))
+            });
+            self.with_memory = with_memory.collect();
+        }
         self.jobs.sort_by_key(|one| one.kind != InputKind::Snapshot);
     }
 
-    /// The snapshot of the same rank as a trace of `rank`; device memory is taken from it.
+    /// The snapshot of the same rank as a trace of `rank`; what is in use of device memory is taken from it.
     pub(crate) fn snapshot_of(&self, rank: u32) -> Option<&HandOver> {
         let only = self.snapshots.values().next().filter(|_| self.is_only_pair);
         only.or_else(|| self.snapshots.get(&rank))
@@ -201,14 +220,8 @@ impl Plan {
         let named = self.callers.iter().find(|it| names::stem(&it.path) == stem);
         let only = self.callers.first().filter(|_| one.is_only_trace);
         let beside = || {
-            let endings = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
-            let mut beside =
-                endings.iter().map(|it| input.path.with_file_name(format!("{stem}{it}")));
-            let folder = input.path.with_file_name(".");
-            let is_there =
-                |it: &Path| places::is_file(it) && walk::stays_below(it, &[&folder, root]);
-            let path = beside.find(|path| input.is_regular() && is_there(path))?;
-            Some(Arc::new(SideCar::new(path, None)))
+            let beside = input.is_regular().then(|| SideCar::beside(&input.path, root))?;
+            beside.map(Arc::new)
         };
         named.or(only).cloned().or_else(beside)
     }
@@ -250,6 +263,15 @@ pub(crate) struct SideCarText {
 impl SideCar {
     fn new(path: PathBuf, opened: Option<Opened>) -> Self {
         Self { path, opened, text: OnceLock::new() }
+    }
+
+    /// The one beside a trace, which is no link that leads out of its folder and of `root`.
+    pub(crate) fn beside(trace: &Path, root: &Path) -> Option<Self> {
+        let stem = names::stem(trace);
+        let folder = trace.with_file_name(".");
+        let is_there = |it: &Path| places::is_file(it) && walk::stays_below(it, &[&folder, root]);
+        let paths = names::SIDE_CARS.iter().map(|it| trace.with_file_name(format!("{stem}{it}")));
+        paths.into_iter().find(|it| is_there(it)).map(|it| Self::new(it, None))
     }
 
     pub(crate) fn path(&self) -> &Path {

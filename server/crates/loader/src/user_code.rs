@@ -107,7 +107,8 @@ pub(crate) fn is_plumbing(path: &str) -> bool {
 
 /// Whether a file was written by a compiler: `<string>`, what Inductor and Triton keep in their caches, and what
 /// `torch.fx` names `fx_generated__*.py`. Inductor's files are `XY/cWXY….py` with 51 characters of base 32 after the `c`,
-/// where the folder is the second and third character of the name; caches can be anywhere.
+/// where the folder is the second and third character of the name; caches can be anywhere. PyTorch Geometric writes the passing of
+/// messages of each class into a temporary file, `torch_geometric.nn.conv.….py`.
 fn is_generated(path: &str) -> bool {
     let path = path.replace('\\', "/");
     let mut names = path.rsplit('/');
@@ -121,6 +122,7 @@ fn is_generated(path: &str) -> bool {
     path.starts_with('<')
         || is_inductor
         || stem.starts_with("fx_generated__")
+        || stem.starts_with("torch_geometric.")
         || names.any(|folder| folder.starts_with("torchinductor_"))
         || path.contains("/triton/cache/")
         || path.contains("/.triton/cache/")
@@ -159,6 +161,7 @@ mod tests {
             "/cache/4z/c4z76kcfplyj6oqxvqvx3n4ydi6cfdyxkd3zmm3kxv4jn3vt5qnq.py",
             "/home/a/.triton/cache/x/kernel.py",
             "fx_generated__1a2b.py",
+            "/tmp/torch_geometric.nn.conv.gat_conv_GATConv_edge_updater_e1bi396w.py",
             "tqdm/_monitor.py",
         ];
         let own = [

@@ -241,6 +241,10 @@ impl<'a> Scale<'a> {
 
 /// The steps that were recorded, those of all ranks: ranks may have recorded different numbers of them.
 fn steps_of_all_ranks(ledger: &Ledger) -> u64 {
+    // What is made of steps in the overview leaves out a last one that was not recorded whole; the sums do not.
+    if ledger.ranks == 1 {
+        return ledger.steps.len() as u64;
+    }
     let recorded: usize = ledger.overviews.values().map(|it| it.steps.len()).sum();
     match recorded {
         0 => ledger.steps.len() as u64 * u64::from(ledger.ranks.max(1)),
@@ -250,6 +254,9 @@ fn steps_of_all_ranks(ledger: &Ledger) -> u64 {
 
 /// How many ranks recorded a step; not 0.
 fn ranks_with_step(ledger: &Ledger, step: u32) -> f64 {
+    if ledger.ranks == 1 {
+        return 1.0;
+    }
     match ledger.overviews.values().filter(|it| it.steps.contains_key(&step)).count() {
         0 => f64::from(ledger.ranks.max(1)),
         ranks => ranks as f64,

@@ -16,6 +16,8 @@ pub struct Meta {
     pub groups: Vec<RankGroup>,
     /// `host_name`; empty where the recording does not say.
     pub host: String,
+    /// `profile_memory`: whether memory was recorded, so that every allocation is an event.
+    pub has_memory: bool,
     /// The version of torch that recorded, as `(major, minor)`. A side-car says it, no trace does; `(2, 14)` where the
     /// trace holds what that and later versions write.
     pub torch: Option<(u32, u32)>,

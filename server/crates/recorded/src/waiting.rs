@@ -130,15 +130,42 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     }
     let idle = |(is_candidate, mut walk): (bool, WaitingWalk)| {
         walk.advance(Ns::MAX);
-        let is_idle = is_candidate
-            && Ns::ZERO < walk.traced
-            && MIN_IDLE_PERCENT * i128::from(walk.traced) <= 100 * i128::from(walk.waited);
-        if is_idle { walk.threads } else { 0 }
+        if is_candidate && walk.mostly_waits() { walk.threads } else { 0 }
     };
     is_candidate.into_iter().zip(walks).map(idle).collect()
 }
 
-/// The walk over the Python events of one thread.
+/// Which threads only help: those that are not in `lead`, ran something, and were in calls that wait for at least nine tenths of their
+/// traced time, as threads that pin memory or load ahead are. `order` holds all host events in the order of `docs/accounting.md`.
+#[must_use]
+pub fn helper_threads(profile: &Profile, order: &[HostEventId], lead: &[bool]) -> Vec<bool> {
+    let host = &profile.host;
+    let mut has_calls = vec![false; profile.threads.len()];
+    let mut waits: Vec<Option<bool>> = vec![None; profile.strings.len()];
+    let mut walks: Vec<WaitingWalk> =
+        profile.threads.iter().map(|_| WaitingWalk::default()).collect();
+    for &id in order {
+        let thread = host.thread[id.index()].index();
+        if lead[thread] || host.kind[id.index()] == HostKind::Annotation {
+            continue;
+        }
+        let name = host.name[id.index()];
+        let is_python = host.kind[id.index()] == HostKind::Python;
+        let waits = is_python
+            && *waits[name.index()]
+                .get_or_insert_with(|| is_waiting_call(profile.strings.get(name)));
+        has_calls[thread] |= waits;
+        let waits_from = if waits { Ns::ZERO } else { Ns::MAX };
+        walks[thread].push(host.start[id.index()], host.end(id), waits_from);
+    }
+    let mostly_waits = |(has_calls, mut walk): (bool, WaitingWalk)| {
+        walk.advance(Ns::MAX);
+        has_calls && walk.mostly_waits()
+    };
+    has_calls.into_iter().zip(walks).map(mostly_waits).collect()
+}
+
+/// The walk over the events of one thread.
 struct WaitingWalk {
     /// Open events, outermost first: their end, and how long they must be innermost at a time for the thread to wait.
     stack: Vec<(Ns, Ns)>,
@@ -165,8 +192,17 @@ impl Default for WaitingWalk {
 }
 
 impl WaitingWalk {
-    fn open(&mut self, start: Ns, end: Ns, name: &str) {
+    fn mostly_waits(&self) -> bool {
+        Ns::ZERO < self.traced
+            && MIN_IDLE_PERCENT * i128::from(self.traced) <= 100 * i128::from(self.waited)
+    }
+
+    fn push(&mut self, start: Ns, end: Ns, waits_from: Ns) {
         self.advance(start);
+        self.stack.push((end, waits_from));
+    }
+
+    fn open(&mut self, start: Ns, end: Ns, name: &str) {
         let may_wait = |frame: Frame<'_>| {
             start < self.first_end || WAITING_FUNCTIONS.contains(&frame.function)
         };
@@ -177,7 +213,7 @@ impl WaitingWalk {
         };
         let is_first = self.threads == 0;
         self.threads += u64::from(is_first || name.ends_with("): _bootstrap"));
-        self.stack.push((end, waits_from));
+        self.push(start, end, waits_from);
     }
 
     fn advance(&mut self, until: Ns) {

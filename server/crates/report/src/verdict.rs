@@ -1,6 +1,6 @@
 //! What limits the step, in a sentence with the shares that say so.
 
-use ledger::{Ledger, Metric, Ns};
+use ledger::{Ledger, LineBooks, Ns};
 use metrics::numbers::{count, duration, percent};
 use metrics::{Period, Scale};
 
@@ -42,12 +42,8 @@ pub(crate) fn of(ledger: &Ledger, scale: &Scale<'_>) -> Option<Verdict> {
     if time == Ns::ZERO {
         return None;
     }
-    // Without steps, the waits of idle threads are in the total.
-    let idle: Ns = match scale.period() {
-        Period::Run => ledger.idle_threads.values().map(|it| it.time).sum(),
-        Period::Mean | Period::Step(_) => Ns::ZERO,
-    };
-    let waits = (scale.total(Metric::Waiting) - idle.as_f64()).max(0.0) / scale.time();
+    let waits: Ns = ledger.lines.values().map(|it| waits(it, scale.period())).sum();
+    let waits = scale.mean(waits.as_f64()) / scale.time();
     let mut shares = [0.0; 9];
     shares.iter_mut().zip(sums).for_each(|(share, sum)| *share = sum.as_f64() / time.as_f64());
     // Waits while nothing else was going on; a wait beside other work holds nothing up.
@@ -84,6 +80,16 @@ pub(crate) fn of(ledger: &Ledger, scale: &Scale<'_>) -> Option<Verdict> {
     }
     let parts = parts.into_iter().map(|((id, ..), share)| (*id, share)).collect();
     Some(Verdict { limit, parts, text: text + "." })
+}
+
+/// What the threads of the steps wait for at most on a line: other threads, as those that pin or fetch batches, may wait for
+/// all of the time and hold nothing up. A line on which only they are has no elapsed time.
+fn waits(books: &LineBooks, period: Period) -> Ns {
+    let waits = match period {
+        Period::Run => books.waiting,
+        Period::Mean | Period::Step(_) => books.steps.values().map(|it| it.waiting).sum(),
+    };
+    waits.min(books.elapsed)
 }
 
 /// The shares of what can limit a step, the largest first.
@@ -123,14 +129,29 @@ fn launches(run: &LaunchBoundRun) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ledger::{Breakdown, Interval, Overview};
+    use ledger::{Breakdown, Interval, LineKey, Overview, PerStep};
 
     fn verdict(breakdown: Breakdown, waiting: i64) -> Verdict {
+        verdict_with(breakdown, &[(waiting, waiting)])
+    }
+
+    /// Of lines that wait, with what elapses on each.
+    fn verdict_with(breakdown: Breakdown, lines: &[(i64, i64)]) -> Verdict {
         let time = breakdown.parts().iter().map(|(_, part)| *part).sum();
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
         let run = Interval { time, breakdown, ..Interval::default() };
         ledger.steps.insert(1, time);
-        ledger.in_steps.waiting = Ns(waiting);
+        for (line, &(waiting, elapsed)) in (1..).zip(lines) {
+            let step = PerStep { waiting: Ns(waiting), ..PerStep::default() };
+            let books = LineBooks {
+                // Some of it before the steps.
+                waiting: Ns(waiting + 1000),
+                elapsed: Ns(elapsed),
+                steps: [(1, step)].into(),
+                ..LineBooks::default()
+            };
+            ledger.lines.insert(LineKey { file: "train.py".to_owned(), line }, books);
+        }
         ledger.overviews.insert(0, Overview { run, ..Overview::default() });
         of(&ledger, &Scale::new(&ledger, Period::Mean)).unwrap()
     }
@@ -173,6 +194,10 @@ mod tests {
         // Beside operators, a wait of another thread holds nothing up.
         let busy = Breakdown { cpu: Ns(90), other: Ns(10), ..Breakdown::default() };
         assert_eq!(verdict(busy, 100).limit, Bottleneck::Host);
+        // A thread beside that of the steps waits on a line of its own, and may on one where that thread is, too.
+        let it = verdict_with(breakdown, &[(100, 0), (60, 10)]);
+        assert_eq!(it.parts, [("other", 0.8 - 0.1), ("cpu", 0.2), ("waiting", 0.1)]);
+        assert_eq!(it.limit, Bottleneck::Host);
     }
 
     #[test]

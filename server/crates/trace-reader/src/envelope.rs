@@ -69,6 +69,9 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
             }
             Ok(())
         })?,
+        b"profile_memory" => {
+            meta.has_memory = matches!(scan::byte(values.buf, values.at)?, b'1'..=b'9');
+        }
         b"host_name" => meta.host = decoded(values)?,
         b"deviceProperties" => devices(values, &mut meta.devices)?,
         _ => {}

@@ -7,7 +7,7 @@ use ledger::{Evidence, Ns, ProductSizes};
 use metrics::numbers::{count, duration, percent};
 
 use super::{per, share, time};
-use crate::kernel_name::shorten;
+use ledger::shorten_kernel_name;
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
@@ -85,7 +85,7 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             };
             format!(
                 "kernels that do not fill the GPU run {cost} here, {} with {fills}",
-                shorten(kernel)
+                shorten_kernel_name(kernel)
             )
         }
         DeviceDetail::TensorCores { ref kernel, product, here, sizes } => {
@@ -100,7 +100,7 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             if here < finding.cost {
                 text += &format!(", {} of it here", duration(per(finding, here.as_f64())));
             }
-            text += &format!(", as {}", shorten(kernel));
+            text += &format!(", as {}", shorten_kernel_name(kernel));
             if let Some(ProductSizes { batch, m, n, k }) = sizes {
                 let unaligned: BTreeSet<u64> =
                     [m, n, k].into_iter().filter(|it| it % 8 != 0).collect();

@@ -13,9 +13,9 @@ pub enum DeviceDetail {
         time: Ns,
         /// Of it, time blocked waiting for the device.
         sync: Ns,
-        /// Kernels launched from it.
+        /// Kernels launched from it, those of graphs left out.
         kernels: u64,
-        /// Device time launched from it.
+        /// Device time of as many, by the mean of all that was launched from it.
         cuda: Ns,
         /// Time in the calls that launched them.
         launch_time: Ns,

@@ -1,6 +1,6 @@
 //! Rule `first-step`: a step that warms up is among the measured ones.
 
-use ledger::{Ledger, LineBooks, LineKey, Ns};
+use ledger::{Ledger, LineBooks, LineKey, Ns, Overview};
 use metrics::Scale;
 use ranks::median;
 
@@ -21,8 +21,9 @@ pub(super) static RULE: Rule = Rule {
     measure: "Durations of the `ProfilerStep#N` ranges; the longest rank of each step. The cost is what the first step took beyond the median of the others. \
               It is reported on the line whose thread time in the first step exceeds its median in the others most.",
     thresholds: &[MINIMUM, WARNING, FACTOR, STEPS],
-    remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`. They load kernels, tune convolutions, compile, fill caches and \
-             allocate memory.",
+    remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`; `perfline record --after N`, or `skip=N` of \
+             `perfline.profile()` and `perfline.schedule()`, where one of these made the recording. They load \
+             kernels, tune convolutions, compile, fill caches and allocate memory.",
     before: "with profile(...) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
     after: "with profile(..., schedule=schedule(wait=1, warmup=2, active=3)) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
     sources: &[
@@ -72,9 +73,18 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     };
     let detail = DeviceDetail::FirstStep { number, first, median: median_step, here: here / ranks };
     let cost = (first - median_step) * ranks;
-    let remedy =
-        "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).";
+    let remedy = if ledger.overviews.values().any(is_of_perfline) {
+        "Leave the first steps out of the recording: perfline record --after N, or skip=N of perfline.profile() and \
+         perfline.schedule()."
+    } else {
+        "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3)."
+    };
     let draft =
         Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
     finding(&RULE, scale, limits, draft).into_iter().collect()
+}
+
+/// Whether Perfline recorded: only its side-car says what was run, and how long the steps before recording took.
+fn is_of_perfline(it: &Overview) -> bool {
+    it.command.is_some() || !it.plain_steps.is_empty()
 }

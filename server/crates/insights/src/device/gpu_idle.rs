@@ -1,10 +1,11 @@
 //! Rule `gpu-idle`: a line during which the device has nothing to do.
 
-use ledger::{Ledger, Ns};
+use ledger::{Ledger, LineBooks, Ns};
 use metrics::Scale;
 
-use super::common::{WARNING, finding};
+use super::common::{WARNING, finding, host_time};
 use super::detail::DeviceDetail;
+use super::launched_by::time_in_torch;
 use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
@@ -23,8 +24,10 @@ pub(crate) static RULE: Rule = Rule {
               at its end was doing. Its class is HTA's, over all streams: *host wait* if that event was launched after the gap had begun, \
               *kernel wait* if it had been launched and the gap is shorter than 30 µs, else *other*. The cost is a mean over the devices of a rank.",
     thresholds: &[MINIMUM, WARNING],
-    remedy: "For host wait, move the work of the line away from the thread that launches (workers of a `DataLoader`, another thread), or do it \
-             while the device is busy. For other, look for streams that wait for each other, copies, and collectives.",
+    remedy: "For host wait on a line that mostly works in Python or on the CPU, move that work away from the thread that launches (workers of a \
+             `DataLoader`, another thread), or do it while the device is busy. Where the line launches or is in PyTorch for most of its time, \
+             as in a call of the model, a replay of a graph or `optimizer.zero_grad()`, there is nothing to move, and no remedy is given. For \
+             other, look for streams that wait for each other, copies, and collectives.",
     before: "for batch in loader:\n    batch = tokenize(batch)          # the device waits\n    train_step(batch)",
     after: "loader = DataLoader(dataset, collate_fn=tokenize, num_workers=4)\nfor batch in loader:\n    train_step(batch)",
     sources: &[
@@ -34,6 +37,20 @@ pub(crate) static RULE: Rule = Rule {
              nothing to do.",
     find,
 };
+
+/// Share of the thread time of a line, waits left out, from which it works for itself rather than for the device.
+const MIN_MOVABLE: f64 = 0.5;
+
+/// Time for a kernel up to which the line launches, whatever library it does so through.
+const MAX_LAUNCH: Ns = Ns(500_000);
+
+/// Whether the line does something that another thread can do: it neither launches nor is in PyTorch for most of its time.
+fn is_movable(books: &LineBooks) -> bool {
+    let host = host_time(books);
+    let launches = i64::try_from(books.launching.launches).unwrap_or(i64::MAX);
+    MAX_LAUNCH.saturating_mul(launches) < host
+        && MIN_MOVABLE * host.as_f64() <= (host - time_in_torch(books)).as_f64()
+}
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
@@ -47,8 +64,12 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let other = idle / devices - host - kernel;
         let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });
         let remedy = if kernel.max(other) <= host {
-            "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
-             another thread), or do it while the device is busy."
+            if is_movable(books) {
+                "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
+                 another thread), or do it while the device is busy."
+            } else {
+                "Nothing is launched meanwhile."
+            }
         } else {
             "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
         };

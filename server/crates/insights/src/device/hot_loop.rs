@@ -17,11 +17,12 @@ pub(crate) static RULE: Rule = Rule {
     summary: "The loop launches its kernels one by one, and the device waits for it most of the time.",
     severity: Severity::Information,
     trigger: "A `for` or `while` statement of yours runs its body several times in a step and launches a few kernels in each iteration, \
-              and the device is idle for a large part of the time that the loop takes. What waits caused of it counts to \
-              `sync` instead, and what passed while the profiler itself worked does not count. Of loops inside of each other the one is reported that holds most of the idle time.",
+              and the device is idle for a large part of the time that the loop takes. A loop most of whose kernels are those of CUDA \
+              graphs is left out. What waits caused of it counts to `sync` instead, and what passed while the profiler itself worked does not count. Of loops inside of each other the one is reported that holds most of the idle time.",
     measure: "Iterations are the calls of a line that runs once in the body. Time, kernels and idle time are those of everything \
-              called from the loop; the time for one kernel is the time in the loop, waits left out, by its kernels. The cost is the idle \
-              time of the device, a mean over the devices of a rank.",
+              called from the loop; the time for one kernel is the time in the loop, waits left out, by its kernels. Kernels of CUDA graphs have no \
+              launch of their own and are not counted; how long a kernel runs is a mean over all. The cost is the idle time of the device, a \
+              mean over the devices of a rank.",
     thresholds: &[MINIMUM, WARNING, ITERATIONS, KERNELS, IDLE],
     remedy: "Do the iterations at once: stack what they work on and use batched operators, `torch._foreach_*` or `torch.vmap`. Where \
              they depend on each other, let `torch.compile` fuse the body, or replay it as a CUDA graph.",
@@ -59,6 +60,10 @@ const IDLE: Threshold = Threshold {
 /// Lines of the body that are reported, at most.
 const MAX_RELATED: usize = 3;
 
+/// Share of the kernels of a loop that have a launch of their own, from which launching is what it does: with less it
+/// replays CUDA graphs.
+const MIN_LAUNCHED: f64 = 0.5;
+
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let cost = |it: &LoopBooks| {
@@ -68,8 +73,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let iterations = scale.mean(it.iterations as f64);
         let is_idle = limits.get(&IDLE) * it.time.as_f64() <= cost(it).as_f64();
         limits.get(&ITERATIONS) <= iterations
-            && it.iterations <= it.kernels
-            && it.kernels as f64 <= limits.get(&KERNELS) * it.iterations as f64
+            && it.iterations <= it.launches
+            && it.launches as f64 <= limits.get(&KERNELS) * it.iterations as f64
+            && MIN_LAUNCHED * it.kernels as f64 <= it.launches as f64
             && is_idle
             && (scale.n_steps() == 0 || is_in_steps(ledger, place, it))
     };
@@ -79,12 +85,13 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         !inner.any(|(_, inner)| cost(it) <= cost(inner) * 2)
     };
     let findings = hot.iter().copied().filter(holds_most).filter_map(|(place, it)| {
+        let mean = it.cuda.as_f64() / it.kernels.max(1) as f64;
         let detail = DeviceDetail::HotLoop {
             iterations: it.iterations,
             time: it.time,
             sync: it.sync,
-            kernels: it.kernels,
-            cuda: it.cuda,
+            kernels: it.launches,
+            cuda: Ns((mean * it.launches as f64).round() as i64),
             launch_time: it.launch_time,
             launches: it.launches,
             idle: it.gpu_idle / devices,

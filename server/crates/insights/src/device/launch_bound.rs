@@ -5,6 +5,7 @@ use metrics::Scale;
 
 use super::common::{WARNING, finding, host_time};
 use super::detail::DeviceDetail;
+use super::launched_by::LaunchedBy;
 use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
@@ -17,7 +18,8 @@ pub(crate) static RULE: Rule = Rule {
     summary: "The line launches kernels that are over before the next one is launched, so that the device waits for the host between them.",
     severity: Severity::Information,
     trigger: "A line launches many kernels, the host needs more time for one of them than it runs, and the device is idle meanwhile \
-              because nothing was launched.",
+              because nothing was launched. At least half of the kernels are over sooner than the call that launches them. Where the whole \
+              run is launch-bound, the three lines that cost most are reported.",
     measure: "The host's time for a kernel is the thread time of the line by its kernels, waits left out; where several threads work for \
               the line, that of the busiest. The cost is the idle time of the device while the line ran, in gaps that were ended by something \
               launched after they had begun, without what a wait caused of them or passed while the profiler itself worked; a mean over the devices of a rank. \
@@ -26,14 +28,18 @@ pub(crate) static RULE: Rule = Rule {
               the host took at most 200 µs for a launch.",
     thresholds: &[MINIMUM, WARNING, KERNELS, HOST],
     remedy: "Launch fewer and larger kernels: `torch.compile` fuses them, a CUDA graph launches all in one call \
-             (`mode=\"reduce-overhead\"`), larger batches give each more to do; optimizers take `fused=True` or `foreach=True`.",
+             (`mode=\"reduce-overhead\"`), larger batches give each more to do. For a backward pass, compile the forward code: its backward \
+             pass is compiled with it. For the step of an optimizer, `fused=True` (Adam, AdamW, SGD, Adagrad) or `foreach=True`. In code that \
+             is compiled already, `mode=\"reduce-overhead\"`. The finding says what fits the line.",
     before: "def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))",
     after: "@torch.compile\ndef gelu(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))",
     sources: &[
         "[HTA: CUDA kernel launch statistics](https://hta.readthedocs.io/en/latest/source/features/cuda_kernel_launch_stats.html)",
     ],
     limits: "Recording makes the host slower (stacks most of all) and the device not, so that this shows more than a run without the \
-             profiler has. Kernels of CUDA graphs have no launch of their own and are left out.",
+             profiler has. Kernels of CUDA graphs have no launch of their own and are left out. Code counts as compiled by its kernels of \
+             Inductor and its compiled backward passes: where another backend of `torch.compile` ran, or a line is left with products of \
+             matrices alone, it is taken for code that is not.",
     find,
 };
 
@@ -51,6 +57,12 @@ const HOST: Threshold = Threshold {
     meaning: "time of the host for a kernel up to which it is launching that takes it",
 };
 
+/// Share of the kernels that are over sooner than their launch, from which it is launching that they wait for.
+const MIN_SHORT: f64 = 0.5;
+
+/// Lines that are reported, at most, where the run as a whole is said to be launch-bound: more say the same again.
+const MAX_LINES: usize = 3;
+
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
@@ -63,17 +75,53 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let idle = (launching.idle_host - elsewhere).max(Ns::ZERO);
         let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
         let is_launching = host.as_f64() <= limits.get(&HOST) * launching.launches as f64;
-        if !is_many || !is_launching || host <= cuda {
+        let (kernels, short) = (books.kernels, launching.short);
+        let is_short = MIN_SHORT * kernels as f64 <= short as f64;
+        if !is_many || !is_launching || !is_short || host <= cuda {
             return None;
         }
-        let (kernels, short) = (books.kernels, launching.short);
         let detail = DeviceDetail::LaunchBound { kernels, cuda, host, short };
-        let draft = Costly::line(place, books, cost, Detail::Device(detail), "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
-             one call, larger batches give each more to do.",
-        );
+        let remedy = remedy(LaunchedBy::of(books));
+        let draft = Costly::line(place, books, cost, Detail::Device(detail), remedy);
         finding(&RULE, scale, limits, draft)
     });
     findings.collect()
+}
+
+fn remedy(launched_by: LaunchedBy) -> &'static str {
+    match launched_by {
+        LaunchedBy::Compiled => {
+            "This code is compiled: mode=\"reduce-overhead\" launches its kernels in one call, as a CUDA graph, and larger batches \
+             give each more to do."
+        }
+        LaunchedBy::Backward => {
+            "Compile the forward code with torch.compile: its backward pass is compiled with it. Larger batches give each kernel more to do."
+        }
+        LaunchedBy::Optimizer => {
+            "fused=True (Adam, AdamW, SGD, Adagrad) updates a list of parameters in one kernel, foreach=True in a few; torch.compile \
+             takes the step of other optimizers."
+        }
+        LaunchedBy::FusedOptimizer => {
+            "The optimizer is fused: with larger batches the same data takes fewer of its steps."
+        }
+        LaunchedBy::Other => {
+            "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
+             one call, larger batches give each more to do."
+        }
+    }
+}
+
+/// Of findings that are sorted, the costliest first, leaves out those that only repeat that the run is launch-bound. Other
+/// rules have looked at them by then: what they explain is not reported in their place.
+pub(crate) fn keep_costliest(findings: &mut Vec<Finding>, ledger: &Ledger) {
+    if launch_bound_run(ledger).is_none() {
+        return;
+    }
+    let mut n_lines = 0;
+    findings.retain(|it| {
+        n_lines += usize::from(it.rule == RULE.id);
+        it.rule != RULE.id || n_lines <= MAX_LINES
+    });
 }
 
 /// A run that is launch-bound as a whole: its devices are idle because their work is launched one small kernel at a time.

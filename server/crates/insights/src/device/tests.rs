@@ -1,9 +1,9 @@
 //! From a ledger built by hand to findings, rule by rule.
 
 use ledger::{
-    Breakdown, DeviceBooks, DeviceKey, DeviceOverview, IdleClasses, Kernel, KernelClass, KernelKey,
-    LaunchSummary, Launching, Ledger, LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep,
-    ProductSizes, TensorCores, ThreadKey,
+    Breakdown, Call, DeviceBooks, DeviceKey, DeviceOverview, IdleClasses, Kernel, KernelClass,
+    KernelKey, LaunchSummary, Launching, Ledger, LineBooks, LineKey, LoopBooks, Ns, Operator,
+    Overview, Pattern, PatternBooks, PerStep, ProductSizes, TensorCores, ThreadKey,
 };
 
 use super::{DeviceDetail, LaunchBoundRun, Product, launch_bound_run};
@@ -92,8 +92,9 @@ fn kernels_that_are_over_before_the_next_is_launched() {
 #[test]
 fn what_is_not_the_launching() {
     type Change = fn(&mut LineBooks);
-    let rows: [(&str, Change); 4] = [
+    let rows: [(&str, Change); 5] = [
         ("gpu-idle", |it| it.launching.launches = 19),
+        ("gpu-idle", |it| it.launching.short = 19),
         ("gpu-idle", |it| it.kernel_table = [kernel("mul", 1000, 40, 400_000)].into()),
         ("gpu-idle", |it| it.cpu_own = Ns(40 * 500_001)),
         ("", |it| it.launching.idle_after_wait = Ns(150_000)),
@@ -106,6 +107,98 @@ fn what_is_not_the_launching() {
         let rules: Vec<_> = found(&ledger).into_iter().map(|it| it.0).collect();
         assert_eq!(rules, [rule].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>());
     }
+}
+
+fn calls(name: &str, cpu: i64) -> (String, Call) {
+    (name.to_owned(), Call { calls: 2, cpu: Ns(cpu) })
+}
+
+fn operator(name: &str, cpu: i64, cuda: i64) -> (String, Operator) {
+    (name.to_owned(), Operator { calls: 2, cpu: Ns(cpu), cuda: Ns(cuda) })
+}
+
+#[test]
+fn what_helps_against_many_launches() {
+    type Change = fn(&mut LineBooks);
+    let rows: [(&str, Change); 12] = [
+        ("Launch fewer", |_| {}),
+        ("This code is compiled", |it| {
+            it.kernel_table =
+                [kernel("triton_poi_fused_add_0", 9, 8, 1), kernel("gemm", 9, 32, 1)].into();
+        }),
+        ("Launch fewer", |it| {
+            it.kernel_table =
+                [kernel("triton_poi_fused_add_0", 9, 7, 1), kernel("triton_own", 9, 33, 1)].into();
+        }),
+        ("Compile the forward code", |it| {
+            let node = operator("autograd::engine::evaluate_function: MmBackward0", 60, 9);
+            it.operators = [node, operator("aten::ones_like", 40, 1)].into();
+        }),
+        ("Launch fewer", |it| {
+            let node = operator("autograd::engine::evaluate_function: MmBackward0", 40, 9);
+            it.operators = [node, operator("aten::mm", 60, 1)].into();
+        }),
+        ("This code is compiled", |it| {
+            let name = "autograd::engine::evaluate_function: CompiledFunctionBackward";
+            it.operators = [operator(name, 60, 9)].into();
+        }),
+        ("fused=True", |it| {
+            it.cpu_total = Ns(400_000);
+            it.callees = [calls("torch/optim/optimizer.py(512): wrapper", 390_000)].into();
+            it.operators = [operator("aten::_foreach_add_", 50, 9)].into();
+        }),
+        ("The optimizer is fused", |it| {
+            it.cpu_total = Ns(400_000);
+            it.callees = [calls(r"C:\venv\torch\optim\optimizer.py(512): wrapper", 390_000)].into();
+            it.operators = [operator("aten::_fused_adamw_", 50, 9)].into();
+        }),
+        ("fused=True", |it| {
+            it.patterns.insert(Pattern::OptimizerSingleTensor, PatternBooks::default());
+        }),
+        ("fused=True", |it| {
+            it.cpu_total = Ns(400_000);
+            it.callees = [calls("torch/amp/grad_scaler.py(375): step", 390_000)].into();
+        }),
+        ("Launch fewer", |it| {
+            it.cpu_total = Ns(400_000);
+            it.callees = [calls("torch/optim/swa_utils.py(9): update_parameters", 390_000)].into();
+        }),
+        ("Launch fewer", |it| {
+            it.cpu_total = Ns(400_000);
+            it.callees = [calls("my_torch/optim/own.py(9): step", 390_000)].into();
+        }),
+    ];
+    for (remedy, change) in rows {
+        let mut books = launch_bound();
+        change(&mut books);
+        let mut ledger = ledger();
+        add(&mut ledger, 3, books);
+        let findings = find(&ledger, &RuleOptions::default());
+        let found = findings.iter().find(|it| it.rule == "launch-bound").unwrap();
+        assert!(found.remedy.starts_with(remedy), "{remedy}: {}", found.remedy);
+    }
+}
+
+#[test]
+fn of_a_run_that_is_launch_bound_the_costliest_lines_are_reported() {
+    let mut ledger = ledger();
+    for line in 3..8 {
+        let mut books = launch_bound();
+        books.gpu_idle += Ns(2 * i64::from(line));
+        books.launching.idle_host = books.gpu_idle;
+        add(&mut ledger, line, books);
+    }
+    assert_eq!(found(&ledger).len(), 5);
+    let overview = ledger.overviews.get_mut(&0).unwrap();
+    overview.run.time = Ns(2_000_000);
+    overview.run.breakdown = Breakdown { cpu: Ns(2_000_000), ..Breakdown::default() };
+    overview.devices.get_mut(&0).unwrap().launches =
+        LaunchSummary { count: 400, ..LaunchSummary::default() };
+    assert_eq!(
+        found(&ledger),
+        [("launch-bound", 7), ("launch-bound", 6), ("launch-bound", 5)],
+        "and no other rule reports the rest"
+    );
 }
 
 #[test]
@@ -125,6 +218,40 @@ fn an_idle_device_by_cause() {
     // What lies outside of the steps does not slow them down.
     ledger.lines.get_mut(&key(3)).unwrap().steps.clear();
     assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn work_is_moved_from_where_it_can_be() {
+    type Change = fn(&mut LineBooks);
+    let rows: [(bool, Change); 8] = [
+        (true, |it| it.callees = [calls("json/__init__.py(183): dumps", 390_000)].into()),
+        (true, |it| it.operators = [operator("aten::stack", 390_000, 0)].into()),
+        (true, |it| {
+            it.callees = [calls("torch/utils/data/dataloader.py(720): __next__", 390_000)].into();
+        }),
+        (false, |it| it.operators = [operator("aten::clone", 390_000, 5)].into()),
+        (false, |it| it.callees = [calls("torch/cuda/graphs.py(121): replay", 390_000)].into()),
+        (false, |it| {
+            it.callees =
+                [calls("/x/site-packages/torch/optim/optimizer.py(9): zero_grad", 390_000)].into();
+        }),
+        (false, |it| it.callees = [calls("nn.Module: model (Linear)", 390_000)].into()),
+        (false, |it| it.launching.launches = 1),
+    ];
+    for (is_movable, change) in rows {
+        let mut books = LineBooks {
+            cpu_own: Ns(400_000),
+            gpu_idle: Ns(300_000),
+            launching: Launching { idle_host: Ns(300_000), ..Launching::default() },
+            ..LineBooks::default()
+        };
+        change(&mut books);
+        let mut ledger = ledger();
+        add(&mut ledger, 3, books.clone());
+        let finding = only(&ledger);
+        assert_eq!(finding.rule, "gpu-idle");
+        assert_eq!(finding.remedy.contains("DataLoader"), is_movable, "{books:?}");
+    }
 }
 
 /// A loop of lines 2 to 4 that runs 10 times in a step.
@@ -164,10 +291,11 @@ fn a_loop_explains_its_lines() {
 
 #[test]
 fn loops_that_are_not_hot() {
-    let rows: [fn(&mut LoopBooks); 5] = [
+    let rows: [fn(&mut LoopBooks); 6] = [
         |it| it.iterations = 7,
-        |it| it.kernels = 4001,
-        |it| it.kernels = 19,
+        |it| (it.kernels, it.launches) = (4001, 4001),
+        |it| (it.kernels, it.launches) = (19, 19),
+        |it| it.kernels = 161,
         |it| it.gpu_idle = Ns(230_000),
         |it| it.idle_after_wait = Ns(200_000),
     ];
@@ -179,6 +307,20 @@ fn loops_that_are_not_hot() {
         ledger.loops.insert(key(2), it);
         assert_eq!(found(&ledger), []);
     }
+}
+
+#[test]
+fn kernels_of_graphs_are_not_launched_by_a_loop() {
+    let mut ledger = ledger();
+    add(&mut ledger, 3, LineBooks::default());
+    let it = LoopBooks { kernels: 120, launches: 80, ..hot_loop() };
+    ledger.loops.insert(key(2), it);
+    let Detail::Device(DeviceDetail::HotLoop { kernels, cuda, launches, .. }) =
+        only(&ledger).detail
+    else {
+        unreachable!("the only rule over loops")
+    };
+    assert_eq!((kernels, launches, cuda), (80, 80, Ns(200_000)));
 }
 
 #[test]
@@ -340,6 +482,10 @@ fn a_first_step_that_warms_up() {
         here: Ns(395_000),
     };
     assert_eq!(finding.detail, Detail::Device(detail));
+    assert!(finding.remedy.contains("schedule(wait=1"), "{}", finding.remedy);
+    ledger.overviews.get_mut(&0).unwrap().command = Some("train.py".to_owned());
+    let finding = only(&ledger);
+    assert!(finding.remedy.contains("perfline record --after N"), "{}", finding.remedy);
     ledger.steps.insert(4, Ns(1_424_999));
     assert_eq!(found(&ledger), []);
     ledger.steps = [(4, Ns(1_425_000)), (5, Ns(900_000))].into();

@@ -530,7 +530,7 @@ fn named(
     let mut section = Section::new(id, title, Subject::Run, columns);
     for it in differences.iter().filter(|it| it.significant == Some(true)).take(top) {
         let name =
-            if id == "kernels" { ide::shorten_kernel_name(&it.name) } else { it.name.clone() };
+            if id == "kernels" { ledger::shorten_kernel_name(&it.name) } else { it.name.clone() };
         section.rows.push(vec![
             Cell::difference(it.delta(), Unit::Ns),
             Cell::real(it.time[0], Unit::Ns).unless_zero(),
@@ -555,7 +555,7 @@ fn replacements(diff: &DiffReport<'_>, top: usize) -> Section {
     let title = "Operators that run on other kernels";
     let mut section = Section::new("replaced-kernels", title, Subject::Lines, columns);
     let first = |names: &[String]| {
-        let name = names.first().map(|it| ide::shorten_kernel_name(it)).unwrap_or_default();
+        let name = names.first().map(|it| ledger::shorten_kernel_name(it)).unwrap_or_default();
         match names.len() {
             0 | 1 => name,
             n => format!("{name} +{}", n - 1),

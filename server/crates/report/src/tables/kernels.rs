@@ -103,7 +103,7 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> io::Result<NamedTable
             }),
             Cell::text(shape(run)),
             Cell::bytes(run.bytes).unless_zero(),
-            Cell::text(if is_whole { name.to_owned() } else { ide::shorten_kernel_name(name) }),
+            Cell::text(if is_whole { name.to_owned() } else { ledger::shorten_kernel_name(name) }),
             it.lines.cell(recording),
         ]);
     }

@@ -59,7 +59,7 @@ const NOISE: [&str; 30] = [
 /// arguments only the functor that a generic kernel applies. `void at::native::vectorized_elementwise_kernel<4,
 /// at::native::CUDAFunctor_add<float>, …>(…)` is `vectorized_elementwise_kernel<CUDAFunctor_add>`.
 #[must_use]
-pub fn shorten(name: &str) -> String {
+pub fn shorten_kernel_name(name: &str) -> String {
     let name = name.trim();
     if let Some(mangled) = name.strip_prefix("_ZN") {
         return cut(&demangled(mangled).unwrap_or_else(|| name.to_owned()));
@@ -234,7 +234,7 @@ mod tests {
             ("void f<(a", "f"),
         ];
         for (name, short) in rows {
-            assert_eq!(shorten(name), short, "{name}");
+            assert_eq!(shorten_kernel_name(name), short, "{name}");
         }
     }
 }
