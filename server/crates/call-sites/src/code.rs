@@ -78,20 +78,57 @@ impl Python {
             let (_, rest) = text.split_once("/python3.")?;
             rest.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
         };
-        // Paths below `site-packages` are recorded without what is before; where the libraries were found shows it, too.
-        let minor = texts().find_map(minor_in).or_else(|| {
-            let mut paths = sources.paths().filter_map(|path| minor_in(path.to_str()?));
-            paths.next()
-        });
         let is_comprehension = |text: &str| {
             ["<listcomp>", "<dictcomp>", "<setcomp>"].iter().any(|it| text.ends_with(it))
         };
-        let has_frames = texts().any(is_comprehension);
-        match minor {
-            Some(minor) => Self { minor, has_comprehension_frames: Some(minor < 12) },
-            None if has_frames => Self { minor: 11, has_comprehension_frames: Some(true) },
-            // Most programs have a comprehension somewhere, so it probably is a Python that inlines them.
-            None => Self { minor: 12, has_comprehension_frames: None },
+        if let Some(minor) = texts().find_map(minor_in) {
+            return Self { minor, has_comprehension_frames: Some(minor < 12) };
         }
+        // Paths below `site-packages` are recorded without what is before. Where the libraries were found shows the Python that is
+        // here, which need not be the one that recorded.
+        let found = sources.paths().filter_map(|path| minor_in(path.to_str()?)).next();
+        if texts().any(is_comprehension) {
+            let minor = found.filter(|it| *it < 12).unwrap_or(11);
+            return Self { minor, has_comprehension_frames: Some(true) };
+        }
+        // Most programs have a comprehension somewhere, so that without a frame of one it probably is a Python that inlines them.
+        let inlines = found.is_some_and(|it| it >= 12);
+        Self { minor: found.unwrap_or(12), has_comprehension_frames: inlines.then_some(false) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recorded::RecordedSource;
+
+    use super::*;
+
+    /// The Python of a recording that holds `texts`, and whose library was found at `path`.
+    fn python(texts: &[&str], path: &str) -> Python {
+        let mut profile = Profile::default();
+        for text in texts {
+            profile.strings.intern(text);
+        }
+        let mut sources = RecordedSources::default();
+        let source = RecordedSource { path: Some(path.into()), ..RecordedSource::default() };
+        sources.insert("torch/nn/modules/module.py", source);
+        Python::of(&profile, &sources)
+    }
+
+    #[test]
+    fn the_python_that_is_here_need_not_be_the_one_that_recorded() {
+        let here = |minor: u8| {
+            format!("/env/lib/python3.{minor}/site-packages/torch/nn/modules/module.py")
+        };
+        let shows = |minor, has_comprehension_frames| Python { minor, has_comprehension_frames };
+        let recorded = ["/a/lib/python3.12/threading.py(1030): _bootstrap"];
+        assert_eq!(python(&recorded, &here(11)), shows(12, Some(false)));
+        let frame = ["t.py(3): <dictcomp>"];
+        assert_eq!(python(&frame, &here(9)), shows(9, Some(true)));
+        assert_eq!(python(&frame, &here(13)), shows(11, Some(true)));
+        // No frame of a comprehension: whether it inlines them is not known from an older Python that is here.
+        assert_eq!(python(&["t.py(3): f"], &here(11)), shows(11, None));
+        assert_eq!(python(&["t.py(3): f"], &here(13)), shows(13, Some(false)));
+        assert_eq!(python(&["t.py(3): f"], "/src/torch/nn/modules/module.py"), shows(12, None));
     }
 }
