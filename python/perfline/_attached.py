@@ -108,7 +108,7 @@ class Session:
         self._function = options.get("function")
         self._prof = None
         self._memory = recorder._Memory() if options["memory"] else None
-        self._captures = _captures.Captures(options["folder"], say)
+        self._captures = _captures.Captures(options["folder"], options["lines"], say)
         self._by_clock = False
         self._is_over = False
         self._undo = []

@@ -20,10 +20,11 @@ ENDING = ".captures"
 
 
 class Captures:
-    """Records each capture of a graph in a trace of its own, with the lines of the program."""
+    """Records each capture of a graph in a trace of its own, if ``has_lines`` with the lines of the program."""
 
-    def __init__(self, folder, report):
+    def __init__(self, folder, has_lines, report):
         self._folder = os.fsdecode(folder)
+        self._has_lines = has_lines
         self._report = report
         # Where the traces wait until there is a recording that they go with.
         self._waiting = None
@@ -71,7 +72,7 @@ class Captures:
                 os.rename(waiting, traces[0][: -len(recorder.TRACE_ENDING)] + ENDING)
         except OSError as error:
             self._report(f"the capture of CUDA graphs was not kept: {error.strerror}")
-        shutil.rmtree(waiting, ignore_errors=True)
+        shutil.rmtree(os.path.dirname(waiting), ignore_errors=True)
 
     def stop(self):
         """Ends it, in a process that was forked, too: nothing of it stays in the program, and no file is touched."""
@@ -81,7 +82,7 @@ class Captures:
         self._open = self._waiting = None
 
     def _begin(self):
-        if self._open is not None or self._count == MAX_CAPTURES:
+        if self._open is not None or self._count >= MAX_CAPTURES:
             return
         try:
             import torch.profiler
@@ -91,10 +92,8 @@ class Captures:
                 return
             activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
             prof = torch.profiler.profile(activities=activities, with_stack=True)
-            lines = recorder._Lines()
             prof.start()
-            self._open = prof, lines
-            lines.start()
+            self._open = prof, self._started_lines()
         except Exception as error:
             self._failed(error)
 
@@ -103,12 +102,16 @@ class Captures:
             return
         (prof, lines), self._open = self._open, None
         try:
-            lines.stop()
+            if lines is not None:
+                lines.stop()
             prof.stop()
             self._count += 1
             if self._waiting is None:
                 os.makedirs(self._folder, exist_ok=True)
-                self._waiting = tempfile.mkdtemp(prefix=".perfline-", dir=self._folder)
+                hidden = tempfile.mkdtemp(prefix=".perfline-", dir=self._folder)
+                # Who may read the recording may read this, too.
+                self._waiting = os.path.join(hidden, "captures")
+                os.mkdir(self._waiting)
             stem = os.path.join(self._waiting, f"{self._count:02}")
             prof.export_chrome_trace(f"{stem}.json")
             has_callers = recorder._pack(f"{stem}.json", f"{stem}.json.gz")
@@ -117,6 +120,17 @@ class Captures:
             recorder._try_to_write(prof, f"{stem}.callers.json.gz", lines, None, not has_callers, {})
         except Exception as error:
             self._failed(error)
+
+    def _started_lines(self):
+        """What notes the lines of the program, or None where that is not wanted or not possible: steps are recorded without, too."""
+        if not self._has_lines:
+            return None
+        lines = recorder._Lines()
+        try:
+            lines.start()
+        except Exception:
+            return None
+        return lines
 
     def _failed(self, error):
         """A capture that cannot be recorded is the program's all the same. The next ones are not tried."""

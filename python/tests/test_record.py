@@ -159,10 +159,18 @@ class Graphs(RecordTest):
         self.assertEqual(self.captured(), ["01.callers.json.gz", "01.json.gz", "02.callers.json.gz", "02.json.gz"])
         [trace] = self.traces()
         [folder] = {path.parent for path in (self.folder / "runs").glob("*.captures/*")}
+        self.assertEqual(folder.stat().st_mode, (self.folder / "runs").stat().st_mode)
         self.assertEqual(folder.name, trace.name.replace(".pt.trace.json.gz", ".captures"))
         with gzip.open(folder / "01.callers.json.gz") as text:
             self.assertTrue(json.load(text)["lines"]["threads"])
         self.assertEqual([it.name for it in (self.folder / "runs").glob(".*")], [])
+
+    def test_they_have_no_lines_where_these_are_not_wanted(self):
+        done = self.record("--lines", "off", "--after", "5", "train.py", "20", "graph")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+        [side_car, _] = (self.folder / "runs").glob("*.captures/*.callers.json.gz")
+        with gzip.open(side_car) as text:
+            self.assertNotIn("lines", json.load(text))
 
     def test_captures_in_recorded_steps_are_in_the_trace(self):
         done = self.record("--after", "1", "train.py", "20", "graph")
