@@ -29,6 +29,7 @@ class Captures:
         # Where the traces wait until there is a recording that they go with.
         self._waiting = None
         self._count = 0
+        # The capture that is recorded, its profiler, and what notes lines.
         self._open = None
         self._undo = None
 
@@ -41,11 +42,11 @@ class Captures:
 
         @functools.wraps(enter)
         def __enter__(capture):
-            self._begin()
+            self._begin(capture)
             try:
                 return enter(capture)
             except BaseException:
-                self._end()
+                self._end(capture)
                 raise
 
         @functools.wraps(leave)
@@ -53,7 +54,7 @@ class Captures:
             try:
                 return leave(capture, *error)
             finally:
-                self._end()
+                self._end(capture)
 
         graph.__enter__, graph.__exit__ = __enter__, __exit__
 
@@ -81,7 +82,8 @@ class Captures:
             undo()
         self._open = self._waiting = None
 
-    def _begin(self):
+    def _begin(self, capture):
+        # One at a time: a capture in another one, or in another thread meanwhile, is in the trace of that, if anywhere.
         if self._open is not None or self._count >= MAX_CAPTURES:
             return
         try:
@@ -93,14 +95,14 @@ class Captures:
             activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
             prof = torch.profiler.profile(activities=activities, with_stack=True)
             prof.start()
-            self._open = prof, self._started_lines()
+            self._open = capture, prof, self._started_lines()
         except Exception as error:
             self._failed(error)
 
-    def _end(self):
-        if self._open is None:
+    def _end(self, capture):
+        if self._open is None or self._open[0] is not capture:
             return
-        (prof, lines), self._open = self._open, None
+        (_, prof, lines), self._open = self._open, None
         try:
             if lines is not None:
                 lines.stop()

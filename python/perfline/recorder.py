@@ -741,6 +741,7 @@ class _OptimizerSteps:
 
 
 optimizer_steps = _OptimizerSteps()
+"""Those of the process: PyTorch has one hook of them, whatever is recorded how often."""
 
 
 class _Memory:

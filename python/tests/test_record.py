@@ -14,7 +14,8 @@ import unittest
 from unittest import mock
 
 import perfline
-from perfline import _attached, _record
+import stand_in
+from perfline import _attached, _captures, _record
 
 # Nothing of the user's cache is read, and nothing goes there.
 os.environ["PERFLINE_CACHE_DIR"] = ""
@@ -171,6 +172,25 @@ class Graphs(RecordTest):
         [side_car, _] = (self.folder / "runs").glob("*.captures/*.callers.json.gz")
         with gzip.open(side_car) as text:
             self.assertNotIn("lines", json.load(text))
+
+    def test_one_capture_is_recorded_at_a_time(self):
+        modules = stand_in.torch_modules()
+        graph = type(
+            "graph", (stand_in.Graph,), {"__enter__": lambda self: None, "__exit__": lambda self, *error: None}
+        )
+        modules["torch.cuda.graphs"].graph = graph
+        with mock.patch.dict(sys.modules, modules), mock.patch.object(stand_in.Profile, "made", []):
+            captures = _captures.Captures(self.folder / "runs", False, self.fail)
+            captures.watch()
+            self.addCleanup(captures.stop)
+            with graph():
+                with graph():
+                    pass
+                [profiler] = stand_in.Profile.made
+                self.assertTrue(profiler.is_running)
+            self.assertFalse(profiler.is_running)
+            captures.keep([str(self.folder / "runs" / "a.pt.trace.json.gz")])
+        self.assertEqual(self.captured(), ["01.callers.json.gz", "01.json.gz"])
 
     def test_captures_in_recorded_steps_are_in_the_trace(self):
         done = self.record("--after", "1", "train.py", "20", "graph")

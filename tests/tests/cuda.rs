@@ -75,7 +75,8 @@ const COMPILED: [&str; 10] = [
     "compiled_triton",
 ];
 
-/// Of code that is compiled, only `def` lines and lines of `build` remain where the log does not say more.
+/// All device time is on lines of the program, and next to nothing of it on a `def`, where compiled code stands whose lines are not
+/// known. What is not exact is launched by code that is not compiled.
 #[test]
 fn kernels_of_compiled_code_stand_on_the_lines_that_they_were_made_from() {
     for name in COMPILED {
@@ -147,8 +148,6 @@ fn kernels_of_graphs_stand_on_the_lines_that_launch_them_without_graphs() {
             *found.entry((line, key.name.clone())).or_default() += kernel.calls;
         }
     }
-    // The backward pass of the training step is on the lines of its forward pass nowhere but here: it was captured on the line
-    // that captures.
     assert_eq!(found, expected);
     let captures = run.inputs.iter().filter(|it| it.kind == InputKind::GraphCapture).count();
     assert_eq!(captures, 1);
@@ -210,4 +209,38 @@ fn a_snapshot_beside_a_trace_does_not_change_what_was_allocated() {
     let alloc =
         |ledger: &ledger::Ledger| -> i64 { ledger.lines.values().map(|it| it.alloc.0).sum() };
     assert_eq!(alloc(&alone), alloc(&both), "all of it is on lines with the one and the other");
+}
+
+/// A capture that was recorded belongs to its trace: that it is damaged is said of that file, and the others are used.
+#[test]
+fn a_damaged_capture_is_named() {
+    let from = cuda().join("recorded/reduce_own");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |name: &str| {
+        let to = folder.path().join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(from.join(name), &to).unwrap();
+        to
+    };
+    let trace = copy("reduce_own.pt.trace.json.gz");
+    copy("reduce_own.py");
+    copy("reduce_own.captures/03.json.gz");
+    let damaged = copy("reduce_own.captures/02.json.gz");
+    for (bytes, expected) in [
+        (std::fs::read(&damaged).unwrap()[..5000].to_vec(), "the gzip data breaks off"),
+        (b"hello".to_vec(), "not used: "),
+    ] {
+        std::fs::write(&damaged, bytes).unwrap();
+        let run = loaded(&[trace.clone()], folder.path().to_owned());
+        let captures = run.inputs.iter().filter(|it| it.kind == InputKind::GraphCapture);
+        let captures: BTreeMap<String, String> = captures
+            .map(|it| {
+                let warnings: Vec<String> =
+                    it.warnings.iter().map(|it| it.message.to_string()).collect();
+                (it.path.file_name().unwrap().to_string_lossy().into_owned(), warnings.join("; "))
+            })
+            .collect();
+        assert_eq!(captures.keys().collect::<Vec<_>>(), ["02.json.gz", "03.json.gz"]);
+        assert!(captures["02.json.gz"].contains(expected), "{captures:?}");
+    }
 }

@@ -48,21 +48,15 @@ struct EditedLine {
     was: Option<u32>,
     /// Whether its tokens are other ones.
     is_changed: bool,
-    /// Of a new one, the line (from 1) that it is a copy of.
-    copy_of: Option<u32>,
 }
 
 impl EditedLine {
     fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), was: None, is_changed: true, copy_of: None }
+        Self { text: text.into(), was: None, is_changed: true }
     }
 
     fn changed(&self, text: impl Into<String>) -> Self {
-        Self { text: text.into(), was: self.was, is_changed: true, copy_of: None }
-    }
-
-    fn copied(&self) -> Self {
-        Self { copy_of: self.was.or(self.copy_of), ..Self::new(self.text.clone()) }
+        Self { text: text.into(), was: self.was, is_changed: true }
     }
 
     fn spelled(&self, text: impl Into<String>) -> Self {
@@ -186,7 +180,7 @@ const EDITS: &[(&str, Operation)] = &[
     ("copy a statement", |text, random| {
         let rows = simple_rows(text);
         let row = rows[random.below(rows.len())];
-        let line = text[row].copied();
+        let line = EditedLine::new(text[row].text.clone());
         // Above or below: the texts are the same, and only one of the two lines ran.
         text.insert(row + random.below(2), line);
     }),
@@ -306,7 +300,8 @@ const EDITS: &[(&str, Operation)] = &[
     ("copy a function", |text, random| {
         let all = functions(text);
         let Some(rows) = all.get(random.below(all.len())).cloned() else { return };
-        let mut copy: Vec<EditedLine> = text[rows.clone()].iter().map(EditedLine::copied).collect();
+        let mut copy: Vec<EditedLine> =
+            text[rows.clone()].iter().map(|it| EditedLine::new(it.text.clone())).collect();
         for line in &mut copy {
             line.text = line.text.replacen("def ", "def another_", 1);
         }
@@ -391,13 +386,7 @@ fn figures(map: &LineMap, n_lines: u32, ran: &EditedText, now: &EditedText, what
         let rows = rows.unwrap_or(0..text.len());
         (text[rows].iter().filter(|it| spelled(&it.text) == line).count(), line)
     };
-    // So is a copy of a line that is gone: that is the line moved.
-    let is_moved = |line: u32, at: u32| {
-        !went.contains_key(&line) && now[at as usize - 1].copy_of == Some(line)
-    };
-    let is_same = |line: u32, at: u32| {
-        is_moved(line, at) || count(ran, line as usize - 1) == count(now, at as usize - 1)
-    };
+    let is_same = |line: u32, at: u32| count(ran, line as usize - 1) == count(now, at as usize - 1);
     let begin_in_string = begin_in_string(ran);
     let may_run = |row: usize| ran[row].is_code() && !begin_in_string[row];
     for line in (1..=n_lines).filter(|&line| may_run(line as usize - 1)) {
@@ -457,7 +446,6 @@ fn edited(name: &str, ran: &str, kinds: &[usize], random: &mut Random) -> [Figur
             text: text.to_owned(),
             was: Some(line),
             is_changed: false,
-            copy_of: None,
         })
         .collect();
     let mut now = original.clone();

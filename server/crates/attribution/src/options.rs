@@ -1,6 +1,6 @@
 //! How to attribute.
 
-use device_memory::TracedMemory;
+use device_memory::TracedDevices;
 use stack_books::EventChoice;
 
 /// Which parts of a recording are used.
@@ -10,7 +10,7 @@ pub struct AttributionOptions {
     /// measured against truth.
     pub ignore_exact: bool,
     /// What of the memory of devices is taken from the trace.
-    pub device_memory: TracedMemory,
+    pub device_memory: TracedDevices,
 }
 
 /// How the books of stacks are made.

@@ -523,17 +523,12 @@ impl<'a> Pass<'a, '_> {
                 // A frame whose lines are known is on one after the other.
                 let (node, until) = stack_at(charge.lines, charge.stacks, &open, start);
                 let until = open.end.min(last).min(until);
-                if !open.waits_for_backward {
-                    state.clock = until;
-                    charge.add(state, (start, until), &open, node);
-                    continue;
-                }
-                let (is_handed_over, until) = charge.waiters.at(open.id, start, until);
+                let (is_handed_over, until) = match open.waits_for_backward {
+                    true => charge.waiters.at(open.id, start, until),
+                    false => (false, until),
+                };
                 state.clock = until;
-                match is_handed_over {
-                    true => charge.add_handed_over(state, (start, until), &open, node),
-                    false => charge.add(state, (start, until), &open, node),
-                }
+                charge.add(state, (start, until), &open, node, is_handed_over);
             }
             if top_end > until {
                 return;
@@ -603,21 +598,26 @@ struct OpenCharge<'a> {
 }
 
 impl OpenCharge<'_> {
-    /// Charges the time `start..end`, during all of which `open` is the innermost, with the line stack `node`.
+    /// Charges the time `start..end`, during all of which `open` is the innermost, with the line stack `node`. It is handed over if
+    /// another thread works for `open` meanwhile, whose thread time it is.
     fn add(
         &mut self,
         state: &mut ThreadState,
         (start, end): (Ns, Ns),
         open: &OpenEvent,
         node: Node,
+        is_handed_over: bool,
     ) {
         let (event, is_waiting) = (open.id, open.is_waiting);
         if self.is_idle {
             self.charges.idle_threads[self.thread] += end - start;
             return;
         }
-        if self.is_helper && is_waiting {
+        let is_waiting_helper = self.is_helper && is_waiting;
+        if is_waiting_helper {
             self.charges.idle_threads[self.thread] += end - start;
+        }
+        if is_waiting_helper || is_handed_over {
             self.add_without_time(state, (start, end), open, node);
             return;
         }
@@ -661,21 +661,6 @@ impl OpenCharge<'_> {
         }
         if !self.gaps.is_empty() {
             self.add_gaps(state, (start, end), open, node);
-        }
-    }
-
-    /// Charges the time `start..end` of a call that waits for the autograd engine while another thread works for it: that is thread
-    /// time of the other thread.
-    fn add_handed_over(
-        &mut self,
-        state: &mut ThreadState,
-        (start, end): (Ns, Ns),
-        open: &OpenEvent,
-        node: Node,
-    ) {
-        match self.is_idle {
-            true => self.charges.idle_threads[self.thread] += end - start,
-            false => self.add_without_time(state, (start, end), open, node),
         }
     }
 

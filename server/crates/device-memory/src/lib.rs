@@ -22,5 +22,5 @@ pub use history::{
     HeldAllocation, HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory,
 };
 pub use snapshot::{SnapshotBooks, SnapshotParts, attribute_snapshot};
-pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedMemory};
+pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedDevices};
 pub use trace_report::reports;

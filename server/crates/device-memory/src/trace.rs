@@ -13,7 +13,7 @@ use crate::samples::MemoryLevel;
 
 /// What of the memory of devices is taken from a trace. All of the host's is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TracedMemory {
+pub enum TracedDevices {
     /// All.
     #[default]
     Whole,
@@ -80,15 +80,15 @@ pub struct TraceMemory {
 impl TraceMemory {
     /// The memory events of `profile` that are taken from it.
     #[must_use]
-    pub fn new(profile: &Profile, devices: TracedMemory) -> Self {
+    pub fn new(profile: &Profile, devices: TracedDevices) -> Self {
         let memory = &profile.memory;
         let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
         let is_kept = |&row: &u32| {
-            devices != TracedMemory::Nothing || memory.device[row as usize].kind == DeviceType::CPU
+            devices != TracedDevices::Nothing || memory.device[row as usize].kind == DeviceType::CPU
         };
         let mut rows: Vec<u32> = rows.filter(is_kept).collect();
         rows.sort_by_key(|&row| memory.at[row as usize]);
-        Self { rows, has_use: devices == TracedMemory::Whole }
+        Self { rows, has_use: devices == TracedDevices::Whole }
     }
 
     /// Charges the events to `lines`: of each row, in the order of `rows`, the line that it is charged to.

@@ -25,11 +25,21 @@ const MAX_FOUND: usize = 64;
 /// The ending of the folder in which Perfline's recorder puts the captures of a recording, after the stem of its trace.
 const RECORDED: &str = ".captures";
 
+/// How a capture came to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CaptureOrigin {
+    /// The user named it.
+    Named,
+    /// The recorder put it beside its trace.
+    Recorded,
+    /// Its name says that it may hold a capture.
+    Found,
+}
+
 /// A trace that may hold the capture of graphs.
 pub(crate) struct CaptureFile {
     pub(crate) path: PathBuf,
-    /// Whether the user named it.
-    pub(crate) is_named: bool,
+    pub(crate) origin: CaptureOrigin,
     /// Its exact callers, if they are to be used.
     pub(crate) side_car: Option<SideCar>,
 }
@@ -37,7 +47,8 @@ pub(crate) struct CaptureFile {
 /// One that was read.
 pub(crate) struct CaptureTrace {
     pub(crate) path: PathBuf,
-    pub(crate) is_named: bool,
+    /// Whether it is an input even if nothing of it is used: the user named it, or it belongs to the trace and is damaged.
+    pub(crate) is_listed: bool,
     pub(crate) events: u64,
     pub(crate) bytes: u64,
     pub(crate) warnings: Warnings,
@@ -61,12 +72,12 @@ pub(crate) fn capture_files(
     rank: Option<u32>,
     root: &Path,
 ) -> Vec<CaptureFile> {
-    let new = |path: PathBuf, is_named| CaptureFile { path, is_named, side_car: None };
+    let new = |path: PathBuf, origin| CaptureFile { path, origin, side_car: None };
     let is_of_rank =
         |it: &Path| names::rank(it).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it));
     if !named.is_empty() {
         let of_rank = named.iter().filter(|it| named.len() == 1 || is_of_rank(it));
-        return of_rank.map(|it| new(it.clone(), true)).collect();
+        return of_rank.map(|it| new(it.clone(), CaptureOrigin::Named)).collect();
     }
     if !places::is_file(path) {
         return Vec::new();
@@ -75,9 +86,9 @@ pub(crate) fn capture_files(
     let is_entered =
         |it: &&PathBuf| names::says_capture(it) && walk::stays_below(it, &[folder, root]);
     let recorded = folder.join(names::stem(path) + RECORDED);
-    let (files, folders) = match places::is_folder(&recorded) && is_entered(&&recorded) {
-        true => (Vec::new(), vec![recorded]),
-        false => places::entries(folder),
+    let (origin, (files, folders)) = match places::is_folder(&recorded) && is_entered(&&recorded) {
+        true => (CaptureOrigin::Recorded, (Vec::new(), vec![recorded])),
+        false => (CaptureOrigin::Found, places::entries(folder)),
     };
     let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
     let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
@@ -91,7 +102,7 @@ pub(crate) fn capture_files(
             && is_of_rank(it)
     };
     let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
-    found.map(|path| new(path, false)).collect()
+    found.map(|path| new(path, origin)).collect()
 }
 
 /// What the user named beside a trace that replays no graph: it is opened at most.
@@ -105,7 +116,7 @@ pub(crate) fn unused(files: &[CaptureFile]) -> Vec<CaptureTrace> {
         capture.warnings.add(WarningKind::Other, None, format!("not used: {why}"));
         capture
     };
-    files.iter().filter(|it| it.is_named).map(unused).collect()
+    files.iter().filter(|it| it.origin == CaptureOrigin::Named).map(unused).collect()
 }
 
 impl CaptureFile {
@@ -113,7 +124,7 @@ impl CaptureFile {
     pub(crate) fn unread(&self) -> CaptureTrace {
         CaptureTrace {
             path: self.path.clone(),
-            is_named: self.is_named,
+            is_listed: self.origin == CaptureOrigin::Named,
             events: 0,
             bytes: 0,
             warnings: Warnings::default(),
@@ -193,12 +204,12 @@ pub(crate) fn join_captures_of(
             let message = "not used: the capture was recorded without Python stacks; record it with with_stack=True";
             capture.warnings.add(WarningKind::Other, None, message);
         }
-        let named = of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_named);
+        let named = of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_listed);
         return of_stacks.into_iter().chain(named.map(|it| to_input(it, rank))).collect();
     }
     let joined = join_captures(profile, &graphs);
     of_trace
-        .retain(|(it, of_it)| it.is_named || joined.kernels[of_it.clone()].iter().any(|&n| n > 0));
+        .retain(|(it, of_it)| it.is_listed || joined.kernels[of_it.clone()].iter().any(|&n| n > 0));
     if let (Some((capture, _)), Some(message)) =
         (of_trace.first_mut(), not_joined(&graphs, &joined))
     {
@@ -215,7 +226,7 @@ fn join_stacks_of(
     rank: u32,
 ) -> Option<Input> {
     let joined = join_node_stacks(profile, stacks);
-    if joined == 0 && !file.is_named {
+    if joined == 0 && !file.is_listed {
         return None;
     }
     if joined == 0 {

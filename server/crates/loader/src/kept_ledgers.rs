@@ -122,7 +122,7 @@ impl LedgerStore<'_> {
         hash.bytes(&logs.len().to_le_bytes());
         hash.bytes(&captures.len().to_le_bytes());
         for it in captures {
-            hash.number(i64::from(it.is_named));
+            hash.number(it.origin as i64);
             hash.number(i64::from(it.side_car.is_some()));
         }
         hash.number(one.rank_by_name.map_or(-1, i64::from));

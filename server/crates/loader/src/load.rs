@@ -13,7 +13,7 @@ use attribution::{
     join_modules, join_snapshot,
 };
 use device_memory::{
-    MemoryHistory, SnapshotBooks, SnapshotParts, TracedMemory, attribute_snapshot,
+    MemoryHistory, SnapshotBooks, SnapshotParts, TracedDevices, attribute_snapshot,
     attribute_timeline,
 };
 use event_timeline::EventTimeline;
@@ -35,8 +35,8 @@ use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::git_repository::commit_id;
 use crate::graph_captures::{
-    CaptureContent, CaptureFile, CaptureTrace, capture_files, files_of_all, join_captures_of,
-    replays_graph, unused,
+    CaptureContent, CaptureFile, CaptureOrigin, CaptureTrace, capture_files, files_of_all,
+    join_captures_of, replays_graph, unused,
 };
 use crate::hand_over::HandOver;
 use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
@@ -406,8 +406,11 @@ impl<'a> LoadContext<'a> {
         for file in &beside.captures {
             let mut capture = file.unread();
             let read = || {
-                let input =
-                    if file.is_named { open::named(&file.path) } else { open::found(&file.path) }?;
+                let input = if file.origin == CaptureOrigin::Named {
+                    open::named(&file.path)
+                } else {
+                    open::found(&file.path)
+                }?;
                 match input.kind {
                     None => return Err(unknown(&input)),
                     Some(InputKind::Kineto) => {}
@@ -420,8 +423,9 @@ impl<'a> LoadContext<'a> {
             };
             match caught(&file.path, read) {
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
-                Err(_) if !file.is_named => continue,
+                Err(_) if file.origin == CaptureOrigin::Found => continue,
                 Err(error) => {
+                    capture.is_listed = true;
                     let message = format!("not used: {error}");
                     capture.warnings.add(WarningKind::Other, None, message);
                 }
@@ -431,6 +435,8 @@ impl<'a> LoadContext<'a> {
                     if of_it != rank && beside.captures.len() > 1 {
                         continue;
                     }
+                    capture.is_listed |=
+                        file.origin == CaptureOrigin::Recorded && !damage.is_empty();
                     (capture.events, capture.bytes) = (trace.events, trace.bytes);
                     capture.warnings = trace.warnings;
                     add_damage(&mut capture.warnings, damage);
@@ -592,9 +598,9 @@ impl<'a> LoadContext<'a> {
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
             device_memory: match snapshot {
-                None => TracedMemory::Whole,
-                Some(_) if trace.profile.meta.has_memory => TracedMemory::Allocations,
-                Some(_) => TracedMemory::Nothing,
+                None => TracedDevices::Whole,
+                Some(_) if trace.profile.meta.has_memory => TracedDevices::Allocations,
+                Some(_) => TracedDevices::Nothing,
             },
         };
         let begin = Instant::now();

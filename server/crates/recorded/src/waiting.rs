@@ -135,8 +135,8 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     is_candidate.into_iter().zip(walks).map(idle).collect()
 }
 
-/// Which threads only help: those that are not in `lead`, ran something, and were in calls that wait for at least nine tenths of their
-/// traced time, as threads that pin memory or load ahead are. `order` holds all host events in the order of `docs/accounting.md`.
+/// Which threads only help: those that are not in `lead` and were in calls that wait for at least nine tenths of their traced time,
+/// annotations aside, as threads that pin memory or load ahead are. `order` holds all host events in the order of `docs/accounting.md`.
 #[must_use]
 pub fn helper_threads(profile: &Profile, order: &[HostEventId], lead: &[bool]) -> Vec<bool> {
     let host = &profile.host;
