@@ -231,7 +231,7 @@ fn a_damaged_capture_is_named() {
         (b"hello".to_vec(), "not used: "),
     ] {
         std::fs::write(&damaged, bytes).unwrap();
-        let run = loaded(&[trace.clone()], folder.path().to_owned());
+        let run = loaded(std::slice::from_ref(&trace), folder.path().to_owned());
         let captures = run.inputs.iter().filter(|it| it.kind == InputKind::GraphCapture);
         let captures: BTreeMap<String, String> = captures
             .map(|it| {
