@@ -36,6 +36,8 @@ mod publish;
 mod service;
 mod session;
 mod shown_code;
+mod shown_recording;
+mod snapshots;
 mod text_notebook;
 mod to_proto;
 

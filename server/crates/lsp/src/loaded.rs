@@ -400,6 +400,13 @@ impl LoadedRecording {
         cells.map(|(key, _)| key.as_str()).chain(self.key_of(document, folders)).collect()
     }
 
+    /// Whether a document is one of its files, or has cells of it, for certain: not by names that its path ends with.
+    pub(crate) fn has_document(&self, document: &Document) -> bool {
+        document.path().is_some_and(|it| self.by_path.contains_key(it))
+            || self.cell_of(document).is_some()
+            || !self.text_cells(document).is_empty()
+    }
+
     /// The key of a document's file: by its text where it is a cell of a notebook, else by its path, else by the names that the
     /// recorded path ends with.
     fn key_of(&self, document: &Document, folders: &[PathBuf]) -> Option<&str> {

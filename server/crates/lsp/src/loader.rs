@@ -1,13 +1,14 @@
 //! Finds recordings, sees them change, loads them.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use loader::{DiscoveredRun, LoadOptions, Signature, TextsByFile, Watch};
-use settings::Settings;
+use settings::{SectionValues, Settings};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
@@ -16,7 +17,8 @@ use crate::loaded::LoadedRecording;
 use crate::part_load;
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{BaselineComparison, Failed, Loading, Mode, RunFacts, Session, SessionState};
+use crate::session::{RunFacts, Session, SessionState};
+use crate::shown_recording::{BaselineComparison, Failed, Loading, Pinned, ShownRecording};
 use crate::{Config, Recordings, project_file};
 
 /// A search for recordings takes this part of the time at most, and half of it for each search before it that found nothing new,
@@ -38,49 +40,47 @@ pub(crate) const SETTINGS_CHANGED: &str =
 pub(crate) struct LoadTarget {
     pub(crate) inputs: Vec<PathBuf>,
     /// Folder of the code that it is about.
-    root: PathBuf,
-    /// What was looked for.
-    mode: Mode,
+    pub(crate) root: PathBuf,
+    /// What the user named; `None` where it is the newest one.
+    named: Option<Vec<PathBuf>>,
     signature: Signature,
 }
 
 /// Loads what there is and what comes, until the session stops.
 pub(crate) async fn watch(session: Arc<Session>) {
-    // A recording that changed a moment ago, and when it was first seen like this.
-    let mut changing: Option<(Signature, Instant)> = None;
+    // Recordings that changed a moment ago, by their folder, and when they were first seen like this.
+    let mut changing: HashMap<PathBuf, (Signature, Instant)> = HashMap::new();
     // Searches in a row that found nothing new.
-    let mut n_vain = 0;
+    let mut n_vain = 0_u32;
     loop {
-        if project_file::follow(&session).await {
-            reload(&session, SETTINGS_CHANGED).await;
-        }
+        let reload = project_file::follow(&session).await;
+        self::reload(&session, &reload, SETTINGS_CHANGED).await;
         let began = Instant::now();
-        let mode = session.state().mode.clone();
-        let target = find(&session, mode).await;
+        let targets = find_shown(&session).await;
         let took = began.elapsed();
-        let mut wait = poll(&session).map(|least| pause(least, took, n_vain));
-        match target.filter(|target| is_news(&session.state(), target)) {
-            None => {
-                changing = None;
-                n_vain = n_vain.saturating_add(1);
-            }
-            Some(target) => {
-                n_vain = 0;
-                let quiet_period = session.config.quiet_period;
-                let since = match changing.take() {
-                    Some((signature, since)) if signature == target.signature => since,
-                    _ => Instant::now(),
-                };
-                if target.signature.is_older_than(quiet_period) || quiet_period <= since.elapsed() {
-                    start_if(&session, target, "recording found", is_news);
-                } else {
-                    wait = Some(
-                        quiet_period.saturating_sub(since.elapsed()).max(Duration::from_millis(1)),
-                    );
-                    changing = Some((target.signature, since));
-                }
+        let quiet_period = session.config.quiet_period;
+        let (mut still_changing, mut quiet) = (HashMap::new(), None::<Duration>);
+        let is_news = |it: &LoadTarget| is_news(&session.state(), it);
+        let news: Vec<LoadTarget> = targets.into_iter().filter(is_news).collect();
+        n_vain = if news.is_empty() { n_vain.saturating_add(1) } else { 0 };
+        for target in news {
+            let since = match changing.remove(&target.root) {
+                Some((signature, since)) if signature == target.signature => since,
+                _ => Instant::now(),
+            };
+            if target.signature.is_older_than(quiet_period) || quiet_period <= since.elapsed() {
+                start_if(&session, target, "recording found", self::is_news);
+            } else {
+                let rest = quiet_period.saturating_sub(since.elapsed());
+                quiet = Some(quiet.map_or(rest, |it| it.min(rest)));
+                still_changing.insert(target.root, (target.signature, since));
             }
         }
+        changing = still_changing;
+        let wait = match quiet {
+            Some(rest) => Some(rest.max(Duration::from_millis(1))),
+            None => poll(&session).map(|least| pause(least, took, n_vain)),
+        };
         tokio::select! {
             () = session.stopped.cancelled() => return,
             () = session.look.notified() => n_vain = 0,
@@ -99,58 +99,156 @@ fn pause(least: Duration, took: Duration, n_vain: u32) -> Duration {
 /// How long to wait until files are looked at again, unless the client reports a change before.
 fn poll(session: &Session) -> Option<Duration> {
     let Config { poll, poll_watched, .. } = session.config;
-    let mode = session.state().mode.clone();
-    match mode {
-        // Clients do not watch what they exclude or ignore, and recordings are often among that.
-        Mode::Newest if session.abilities().register_watchers => Some(poll_watched),
-        Mode::Newest | Mode::Named(_) => Some(poll),
-        Mode::Off => None,
+    let state = session.state();
+    let is_any_named = state.shown.iter().any(|it| it.pinned.is_some());
+    if state.is_off {
+        return None;
     }
+    // Clients do not watch what they exclude or ignore, and recordings are often among that.
+    let is_watched = session.abilities().register_watchers && !is_any_named;
+    Some(if is_watched { poll_watched } else { poll })
 }
 
 /// Whether a recording is still looked for, and differs from what is shown, being loaded, or known to be broken.
 fn is_news(state: &SessionState, target: &LoadTarget) -> bool {
-    let signature = &target.signature;
-    state.mode == target.mode
-        && state.loaded.as_ref().is_none_or(|it| it.signature != *signature)
-        && state.loading.as_ref().is_none_or(|it| it.signature != *signature)
-        && state.failed.as_ref().is_none_or(|it| it.signature != *signature)
+    is_wanted(state, target)
+        && state.shown_of(&target.root).is_none_or(|it| it.is_news(&target.signature))
 }
 
-/// The recording that a mode shows, if there is one.
-pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
+/// Whether a recording is still what is to be shown of its folder.
+fn is_wanted(state: &SessionState, target: &LoadTarget) -> bool {
+    let pinned = state.shown_of(&target.root).and_then(|it| it.pinned.as_ref());
+    let is_there = || state.folders.contains(&target.root);
+    !state.is_off
+        && pinned.map(|it| &it.paths) == target.named.as_ref()
+        && (pinned.is_some() || is_there())
+}
+
+/// The recording that files name, or the newest in the workspace: of a workspace folder, or of the one that is looked at.
+pub(crate) async fn find(
+    session: &Session,
+    paths: Vec<PathBuf>,
+    of: Option<PathBuf>,
+) -> Option<LoadTarget> {
     let folders = session.folders();
-    let before_others = session.state().folder.clone();
+    let looked_at = session.state().looked_at.clone();
     let recordings = Arc::clone(&session.config.recordings);
     let search = move || {
-        let (inputs, root) = match &mode {
-            Mode::Off => return None,
-            Mode::Newest => newest(&*recordings, &folders, before_others.as_deref())?,
-            Mode::Named(paths) => {
-                let folders: Vec<PathBuf> = folders.into_iter().map(|(it, _)| it).collect();
-                named(&*recordings, paths, &folders)?
-            }
-        };
-        let signature = Signature::of(&inputs);
-        Some(LoadTarget { inputs, root, mode, signature })
+        if !paths.is_empty() {
+            let folders: Vec<PathBuf> = folders.into_iter().map(|(it, _)| it).collect();
+            return named(&*recordings, paths, |input| {
+                of.unwrap_or_else(|| root_of(input, &folders, looked_at))
+            });
+        }
+        let found = all(&*recordings, &folders);
+        match of {
+            Some(folder) => newest_of(&found, &folder),
+            None => looked_at
+                .and_then(|it| newest_of(&found, &it))
+                .or_else(|| found.first().map(LoadTarget::newest)),
+        }
     };
     tokio::task::spawn_blocking(search).await.ok().flatten()
 }
 
-/// The recording in the workspace that is next older than what is shown.
-pub(crate) async fn find_before(session: &Session) -> Option<LoadTarget> {
+/// What is to be shown: what the user named, and of other folders the newest recording, where a document of them is open. One is
+/// in front: that of the folder which is looked at, else what was named last, else the newest of all.
+async fn find_shown(session: &Session) -> Vec<LoadTarget> {
     let folders = session.folders();
-    let loaded = session.state().loaded.clone()?;
+    let (looked_at, pinned, front, generation) = {
+        let state = session.state();
+        if state.is_off {
+            return Vec::new();
+        }
+        let pinned =
+            state.shown.iter().filter_map(|it| Some((it.folder.clone(), it.pinned.clone()?)));
+        let front = state.in_front().map(|it| it.folder.clone());
+        (state.looked_at.clone(), pinned.collect::<Vec<_>>(), front, state.generation)
+    };
+    let documents: Vec<PathBuf> = match folders.len() {
+        // That folder is in front.
+        0 | 1 => Vec::new(),
+        _ => session.documents().iter().filter_map(|it| paths::of_document(&it.uri)).collect(),
+    };
     let recordings = Arc::clone(&session.config.recordings);
     let search = move || {
+        let is_pinned = |folder: &Path| pinned.iter().any(|(it, _)| it == folder);
+        let named = |(folder, it): &(PathBuf, Pinned)| {
+            named(&*recordings, it.paths.clone(), |_| folder.clone())
+        };
+        let mut targets: Vec<LoadTarget> = pinned.iter().filter_map(named).collect();
+        let names: Vec<PathBuf> = folders.iter().map(|(it, _)| it.clone()).collect();
+        let mut wanted: Vec<&PathBuf> =
+            documents.iter().filter_map(|it| paths::holding(&names, it)).collect();
+        wanted.extend(&looked_at);
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted.retain(|it| !is_pinned(it));
+        let is_front_pinned = front.as_deref().is_some_and(is_pinned);
+        if wanted.is_empty() && is_front_pinned {
+            return (targets, None);
+        }
         let found = all(&*recordings, &folders);
-        let (runs, roots): (Vec<_>, Vec<_>) =
-            found.into_iter().map(|it| (it.run, it.folder)).unzip();
-        let before = loader::recording_before(&runs, loaded.inputs())?;
-        let root = roots.get(runs.iter().position(|it| it == before)?)?.clone();
-        let inputs = before.inputs.clone();
+        targets.extend(wanted.iter().filter_map(|it| newest_of(&found, it)));
+        let has =
+            |targets: &[LoadTarget], folder: &Path| targets.iter().any(|it| it.root == folder);
+        let front = looked_at.filter(|it| has(&targets, it)).or_else(|| {
+            if is_front_pinned {
+                return front;
+            }
+            let newest = found.first().map(LoadTarget::newest)?;
+            let root = newest.root.clone();
+            if !has(&targets, &root) {
+                targets.push(newest);
+            }
+            Some(root)
+        });
+        (targets, front)
+    };
+    let found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
+    let (targets, Some(front)) = found else { return found.0 };
+    {
+        let mut state = session.state();
+        // What was asked for meanwhile stays in front.
+        if state.generation == generation {
+            let before = state.in_front().map(|it| it.folder.clone());
+            state.front = Some(front);
+            if state.in_front().map(|it| &it.folder) != before.as_ref() {
+                drop(state);
+                session.refresh();
+            }
+        }
+    }
+    targets
+}
+
+impl LoadTarget {
+    fn newest(found: &WorkspaceRecording) -> Self {
+        let inputs = found.run.inputs.clone();
         let signature = Signature::of(&inputs);
-        Some(LoadTarget { mode: Mode::Named(inputs.clone()), inputs, root, signature })
+        Self { inputs, root: found.folder.clone(), named: None, signature }
+    }
+}
+
+fn newest_of(found: &[WorkspaceRecording], folder: &Path) -> Option<LoadTarget> {
+    found.iter().find(|it| it.folder == folder).map(LoadTarget::newest)
+}
+
+/// The recording in the folder of what is shown that is next older.
+pub(crate) async fn find_before(
+    session: &Session,
+    loaded: Arc<LoadedRecording>,
+) -> Option<LoadTarget> {
+    let folders = session.folders();
+    let recordings = Arc::clone(&session.config.recordings);
+    let search = move || {
+        let found = all(&*recordings, &folders).into_iter();
+        let of_folder = found.filter(|it| it.folder == loaded.root());
+        let runs: Vec<DiscoveredRun> = of_folder.map(|it| it.run).collect();
+        let inputs = loader::recording_before(&runs, loaded.inputs())?.inputs.clone();
+        let signature = Signature::of(&inputs);
+        let (root, named) = (loaded.root().to_owned(), Some(inputs.clone()));
+        Some(LoadTarget { inputs, root, named, signature })
     };
     tokio::task::spawn_blocking(search).await.ok().flatten()
 }
@@ -175,14 +273,14 @@ pub(crate) async fn load_baseline(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(fault(&error)))
 }
 
-/// Compares what is shown with the baseline, if there is one.
-pub(crate) async fn compare(session: &Session) {
+/// Compares what is shown of a folder with the baseline, if there is one.
+pub(crate) async fn compare(session: &Session, folder: &Path) {
     let (base, shown) = {
         let state = session.state();
-        let (Some(base), Some(shown)) = (state.baseline.clone(), state.loaded.clone()) else {
-            return;
-        };
-        (base, shown)
+        let of_folder = state.shown_of(folder);
+        let both = of_folder.and_then(|it| Some((it.baseline.clone()?, it.loaded.clone()?)));
+        let Some(both) = both else { return };
+        both
     };
     let work = move || {
         let (difference, verdict) = report::diff::compare(&base.recording(), &shown.recording());
@@ -197,22 +295,12 @@ pub(crate) async fn compare(session: &Session) {
     };
     let Ok((comparison, base)) = tokio::task::spawn_blocking(work).await else { return };
     let mut state = session.state();
-    if state.baseline.as_ref().is_some_and(|it| Arc::ptr_eq(it, &base)) {
-        state.comparison = Some(comparison);
+    let is_it = |it: &&mut ShownRecording| {
+        it.folder == folder && it.baseline.as_ref().is_some_and(|it| Arc::ptr_eq(it, &base))
+    };
+    if let Some(shown) = state.shown.iter_mut().find(is_it) {
+        shown.comparison = Some(comparison);
     }
-}
-
-/// The files of the newest recording, and the folder of its code: of one folder, if there are recordings in that.
-fn newest(
-    recordings: &dyn Recordings,
-    folders: &[(PathBuf, Settings)],
-    before_others: Option<&Path>,
-) -> Option<(Vec<PathBuf>, PathBuf)> {
-    let mut found = all(recordings, folders);
-    // Of several that are as new as each other, the first.
-    let is_before = |it: &WorkspaceRecording| Some(it.folder.as_path()) == before_others;
-    let place = found.iter().position(is_before).unwrap_or(0);
-    (place < found.len()).then(|| found.swap_remove(place)).map(|it| (it.run.inputs, it.folder))
 }
 
 /// A recording in the workspace.
@@ -249,9 +337,9 @@ pub(crate) fn all(
 
 fn named(
     recordings: &dyn Recordings,
-    paths: &[PathBuf],
-    folders: &[PathBuf],
-) -> Option<(Vec<PathBuf>, PathBuf)> {
+    paths: Vec<PathBuf>,
+    root_of: impl FnOnce(&Path) -> PathBuf,
+) -> Option<LoadTarget> {
     let inputs = paths.iter().flat_map(|path| {
         if path.is_dir() {
             recordings.discover(path).into_iter().next().map(|it| it.inputs).unwrap_or_default()
@@ -261,27 +349,49 @@ fn named(
         }
     });
     let inputs: Vec<PathBuf> = inputs.collect();
-    let root = root_of(inputs.first()?, folders);
-    Some((inputs, root))
+    let root = root_of(inputs.first()?);
+    let signature = Signature::of(&inputs);
+    Some(LoadTarget { inputs, root, named: Some(paths), signature })
 }
 
-/// The folder of the code of a recording: the workspace folder that holds it, else the first, else its own.
-fn root_of(input: &Path, folders: &[PathBuf]) -> PathBuf {
-    let real = paths::real(input);
-    let holding = folders.iter().find(|folder| Path::new(&real).starts_with(paths::real(folder)));
+/// The folder of the code of a recording: the workspace folder that holds it, else the one that is looked at, else the first,
+/// else its own.
+fn root_of(input: &Path, folders: &[PathBuf], looked_at: Option<PathBuf>) -> PathBuf {
+    let holding = paths::holding(folders, input).cloned();
     let own = || input.parent().map(Path::to_owned).unwrap_or_default();
-    holding.or(folders.first()).cloned().unwrap_or_else(own)
+    holding.or(looked_at).or_else(|| folders.first().cloned()).unwrap_or_else(own)
 }
 
-/// Begins to load what the user asked for, in place of what is shown and what is being loaded.
+/// Begins to load what the user asked for, in place of what is shown of its folder and what is being loaded for that. Unless
+/// only that folder was meant, it is what commands and views are about then.
 pub(crate) fn start(
     session: &Arc<Session>,
     target: LoadTarget,
+    is_for_front: bool,
 ) -> (JoinHandle<Result<Arc<LoadedRecording>, LoadFailure>>, Arc<AtomicBool>) {
     let (generation, cancelled) = {
+        let values = session.abilities().settings;
         let mut state = session.state();
-        state.mode = target.mode.clone();
-        begin(&mut state, &target)
+        state.is_off = false;
+        if is_for_front {
+            if target.named.is_some() && state.looked_at.is_some() {
+                state.looked_at = Some(target.root.clone());
+            }
+            let before = state.front.replace(target.root.clone());
+            // Who asks for the newest recording does not want to see the old one any longer.
+            let stale = before.filter(|it| target.named.is_none() && *it != target.root);
+            let is_stale = |it: &&mut ShownRecording| {
+                Some(&it.folder) == stale.as_ref() && it.pinned.is_some()
+            };
+            if let Some(stale) = state.shown.iter_mut().find(is_stale) {
+                stale.clear();
+            }
+        }
+        let begun = begin(&mut state, &target, values);
+        let since = state.generation;
+        let pinned = target.named.clone().map(|paths| Pinned { paths, since });
+        state.shown_of_mut(&target.root, values).pinned = pinned;
+        begun
     };
     let task = load(Arc::clone(session), target, "asked for", generation, Arc::clone(&cancelled));
     (tokio::spawn(task), cancelled)
@@ -295,36 +405,47 @@ fn start_if(
     wanted: impl FnOnce(&SessionState, &LoadTarget) -> bool,
 ) {
     let (generation, cancelled) = {
+        let values = session.abilities().settings;
         let mut state = session.state();
         if !wanted(&state, &target) {
             return;
         }
-        begin(&mut state, &target)
+        begin(&mut state, &target, values)
     };
     tokio::spawn(load(Arc::clone(session), target, reason, generation, cancelled));
 }
 
-/// Loads what is shown once more.
-pub(crate) async fn reload(session: &Arc<Session>, reason: &'static str) {
-    let mode = session.state().mode.clone();
-    if let Some(target) = find(session, mode).await {
-        start_if(session, target, reason, |state, target| state.mode == target.mode);
+/// Loads what is shown of some folders once more.
+pub(crate) async fn reload(session: &Arc<Session>, folders: &[PathBuf], reason: &'static str) {
+    for folder in folders {
+        let pinned = session.state().shown_of(folder).and_then(|it| it.pinned.clone());
+        let paths = pinned.map(|it| it.paths).unwrap_or_default();
+        if let Some(target) = find(session, paths, Some(folder.clone())).await {
+            start_if(session, target, reason, is_wanted);
+        }
     }
 }
 
-/// Makes a load the one that is under way.
-fn begin(state: &mut SessionState, target: &LoadTarget) -> (u64, Arc<AtomicBool>) {
+/// Makes a load the one that is under way for its folder.
+fn begin(
+    state: &mut SessionState,
+    target: &LoadTarget,
+    values: SectionValues,
+) -> (u64, Arc<AtomicBool>) {
     let cancelled = Arc::new(AtomicBool::new(false));
     state.generation += 1;
+    let generation = state.generation;
     let loading = Loading {
         inputs: target.inputs.as_slice().into(),
         signature: target.signature.clone(),
         cancelled: Arc::clone(&cancelled),
     };
-    if let Some(stale) = state.loading.replace(loading) {
-        stale.cancelled.store(true, Ordering::SeqCst);
+    let shown = state.shown_of_mut(&target.root, values);
+    shown.generation = generation;
+    if let Some(stale) = shown.loading.replace(loading) {
+        stale.cancel();
     }
-    (state.generation, cancelled)
+    (generation, cancelled)
 }
 
 async fn load(
@@ -344,7 +465,7 @@ async fn load(
         .log_message(MessageType::INFO, format!("load {generation}: {names} ({reason})"))
         .await;
     let reporter = Reporter::start(&session, generation, &names, Arc::clone(&cancelled));
-    let signature = target.signature.clone();
+    let (signature, folder) = (target.signature.clone(), target.root.clone());
     let result = read(&session, target, generation, &cancelled, &reporter).await;
     let result = keep(&session, result, generation, signature);
     session.notify_status();
@@ -361,9 +482,8 @@ async fn load(
                 )
                 .await;
             reporter.end(what);
-            session.take_settings_of_shown();
-            part_load::follow(&session).await;
-            compare(&session).await;
+            part_load::follow(&session, &folder).await;
+            compare(&session, &folder).await;
             session.refresh();
             // Nobody waits for it.
             if let Some(cache) = session.config.ledger_cache.clone() {
@@ -402,7 +522,7 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let before = session.state().loaded.clone();
+    let before = session.state().shown_by(generation).and_then(|it| it.loaded.clone());
     let options = load_options(session, target.root.clone());
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
@@ -435,7 +555,7 @@ pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
     }
 }
 
-/// Makes a loaded recording the one that is shown, unless another load began meanwhile.
+/// Makes a loaded recording the one that is shown of its folder, unless another load began there meanwhile.
 fn keep(
     session: &Session,
     result: Result<LoadedRecording, LoadFailure>,
@@ -443,17 +563,15 @@ fn keep(
     signature: Signature,
 ) -> Result<Arc<LoadedRecording>, LoadFailure> {
     let mut state = session.state();
-    if state.generation != generation {
-        return Err(LoadFailure::Cancelled);
-    }
-    state.loading = None;
+    let Some(shown) = state.shown_by(generation) else { return Err(LoadFailure::Cancelled) };
+    shown.loading = None;
     match result {
         Ok(loaded) => {
             let loaded = Arc::new(loaded);
+            shown.loaded = Some(Arc::clone(&loaded));
+            shown.failed = None;
             let known = (loaded.signature.clone(), Some(RunFacts::of(&loaded.run)));
             state.known_runs.insert(loaded.inputs().to_vec(), known);
-            state.loaded = Some(Arc::clone(&loaded));
-            state.failed = None;
             Ok(loaded)
         }
         Err(failure) => {
@@ -461,7 +579,7 @@ fn keep(
                 LoadFailure::Cancelled => None,
                 LoadFailure::Unusable(message) => Some(message.as_str().into()),
             };
-            state.failed = Some(Failed { signature, message });
+            shown.failed = Some(Failed { signature, message });
             Err(failure)
         }
     }

@@ -1,5 +1,6 @@
 //! Reads the part of a recording that a filter chooses.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -7,10 +8,11 @@ use report::StackFilter;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::load_failure::{LoadFailure, fault};
+use crate::loaded::LoadedRecording;
 use crate::part_books::{PartBooks, PartKey};
 use crate::session::Session;
 
-/// Shows the part of a rank that passes a filter, once it was read.
+/// Shows the part of a rank of the recording in front that passes a filter, once it was read.
 ///
 /// # Errors
 /// If nothing passes, or the recording cannot be read; what was shown stays.
@@ -20,24 +22,30 @@ pub(crate) async fn show(
     rank: Option<u32>,
     cancelled: Arc<AtomicBool>,
 ) -> Result<(), LoadFailure> {
-    let key = session.state().part_key(&filter, rank);
-    let part = match key {
-        Some(key) => Some(Arc::new(read(session, key, cancelled).await?)),
+    let values = session.abilities().settings;
+    let (folder, loaded, key) = {
+        let mut state = session.state();
+        let front = state.in_front_mut(values);
+        (front.folder.clone(), front.loaded.clone(), front.part_key(&filter, rank))
+    };
+    let part = match loaded.zip(key) {
+        Some((loaded, key)) => Some(Arc::new(read(session, loaded, key, cancelled).await?)),
         None => None,
     };
     let mut state = session.state();
-    (state.filter, state.choice.rank, state.part) = (filter, rank, part);
+    let shown = state.shown_of_mut(&folder, values);
+    (shown.filter, shown.rank, shown.part) = (filter, rank, part);
     Ok(())
 }
 
-/// Reads the part of a recording that was loaded meanwhile; where it has none, nothing is shown, and that is said.
-pub(crate) async fn follow(session: &Session) {
-    let key = {
-        let state = session.state();
-        state.part_key(&state.filter, state.choice.rank)
-    };
-    let Some(key) = key else { return };
-    let part = match read(session, key.clone(), Arc::default()).await {
+/// Reads the part of a folder's recording that was loaded meanwhile; where it has none, nothing is shown, and that is said.
+pub(crate) async fn follow(session: &Session, folder: &Path) {
+    let wanted = session
+        .state()
+        .shown_of(folder)
+        .and_then(|it| Some((it.loaded.clone()?, it.part_key(&it.filter, it.rank)?)));
+    let Some((loaded, key)) = wanted else { return };
+    let part = match read(session, loaded, key.clone(), Arc::default()).await {
         Ok(part) => part,
         Err(LoadFailure::Cancelled) => return,
         Err(LoadFailure::Unusable(message)) => {
@@ -45,16 +53,19 @@ pub(crate) async fn follow(session: &Session) {
             PartBooks::new(key, Err(message.into()))
         }
     };
-    session.state().part = Some(Arc::new(part));
+    let mut state = session.state();
+    if let Some(shown) = state.shown.iter_mut().find(|it| it.folder == folder) {
+        shown.part = Some(Arc::new(part));
+    }
 }
 
 /// Reads the recording once more, on a blocking thread.
 async fn read(
     session: &Session,
+    loaded: Arc<LoadedRecording>,
     key: PartKey,
     cancelled: Arc<AtomicBool>,
 ) -> Result<PartBooks, LoadFailure> {
-    let loaded = session.state().loaded.clone().ok_or(LoadFailure::Cancelled)?;
     let recordings = Arc::clone(&session.config.recordings);
     let work = move || {
         let part = loaded.part(&key.filter, key.rank, &*recordings, &cancelled)?;

@@ -14,6 +14,23 @@ pub(crate) fn is_cell(uri: &Url) -> bool {
     uri.scheme() == "vscode-notebook-cell"
 }
 
+/// The path of a document: of a cell, that of its notebook.
+pub(crate) fn of_document(uri: &Url) -> Option<PathBuf> {
+    if !is_cell(uri) {
+        return of_uri(uri);
+    }
+    let mut notebook = Url::parse("file:///").ok()?;
+    notebook.set_path(uri.path());
+    of_uri(&notebook)
+}
+
+/// The folder that holds a path; of folders within each other, the innermost. Touches the disk.
+pub(crate) fn holding<'a>(folders: &'a [PathBuf], path: &Path) -> Option<&'a PathBuf> {
+    let path = real(path);
+    let holds = |it: &&PathBuf| Path::new(&path).starts_with(real(it));
+    folders.iter().filter(holds).max_by_key(|it| it.components().count())
+}
+
 /// The URI of a file; that of a cell (`pysource::cell_path`) is its notebook's, with `#cell=3` for the cell of that index, or
 /// that of its text.
 pub(crate) fn to_uri(path: &Path) -> Option<Url> {

@@ -9,8 +9,8 @@ use settings::ProjectFile;
 use crate::session::Session;
 
 /// Reads the files, makes what they say the settings of their projects, and reports what is wrong with them. Where that is as
-/// before, nothing happens. Gives whether what is shown is to be loaded again.
-pub(crate) async fn follow(session: &Session) -> bool {
+/// before, nothing happens. Gives the folders of which what is shown is to be loaded again.
+pub(crate) async fn follow(session: &Session) -> Vec<PathBuf> {
     let folders = Arc::clone(&session.state().folders);
     let read = move || {
         let read = |folder: &PathBuf| {
@@ -19,25 +19,24 @@ pub(crate) async fn follow(session: &Session) -> bool {
         };
         folders.iter().map(read).unzip::<_, _, Vec<_>, Vec<_>>()
     };
-    let Ok((files, faults)) = tokio::task::spawn_blocking(read).await else { return false };
+    let Ok((files, faults)) = tokio::task::spawn_blocking(read).await else { return Vec::new() };
     let faults = faults.concat();
-    let (before, is_other, is_news, shows) = {
+    let (is_other, is_news) = {
         let mut state = session.state();
         let is_news = state.project_faults != faults;
         state.project_faults.clone_from(&faults);
-        let shows = state.loaded.is_some() || state.loading.is_some();
-        (Arc::clone(&state.settings), state.projects != files, is_news, shows)
+        (state.projects != files, is_news)
     };
     if is_news {
         session.report_faults(&faults).await;
     }
     if !is_other {
-        return false;
+        return Vec::new();
     }
+    let before = session.settings_of_shown();
     // What is wrong with what the client says was reported when it came.
     session.change_settings(|state| state.projects = files);
-    let now = Arc::clone(&session.state().settings);
-    shows && !now.reads_as(&before)
+    session.read_otherwise(&before)
 }
 
 /// What the file in a folder says, and what is wrong with it, one line for each. Touches the disk.

@@ -1,6 +1,6 @@
 //! Sends what the client does not ask for: diagnostics, the status, and that hints and lenses are to be asked for again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,6 +12,7 @@ use crate::document::Document;
 use crate::ext::StatusChanged;
 use crate::loaded::LoadedRecording;
 use crate::session::{Session, SessionSnapshot};
+use crate::snapshots::Snapshots;
 use crate::{paths, to_proto};
 
 /// Publishes after every change, many changes at once, until the session stops.
@@ -29,10 +30,10 @@ pub(crate) async fn run(session: Arc<Session>) {
         }
         let is_status_due = session.is_status_due.swap(false, Ordering::SeqCst);
         let sends_status = is_status_due && session.abilities().status;
-        let (snapshot, documents) = (session.snapshot(), session.documents());
+        let (snapshots, documents) = (session.snapshots(), session.documents());
         let work = move || {
-            let status = sends_status.then(|| status::status(&snapshot, false));
-            (status, all(&snapshot, &documents))
+            let status = sends_status.then(|| status::status(&snapshots, false));
+            (status, all(&snapshots, &documents))
         };
         let Ok((status, now)) = tokio::task::spawn_blocking(work).await else { continue };
         if status.is_some() && reported != status {
@@ -82,16 +83,41 @@ async fn send(session: &Session, sent: &mut Published, now: Published) {
     }
 }
 
-/// The diagnostics of all files that have some: of open documents as they are, of others as they are on disk.
-fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
-    let mut published = Published::new();
-    if !snapshot.settings.diagnostics {
-        return published;
+/// The diagnostics of all files that have some: of open documents as they are, of others as they are on disk. Each file has those of
+/// one recording.
+fn all(snapshots: &Snapshots, documents: &[Arc<Document>]) -> Published {
+    if snapshots.all().all(|it| it.loaded.is_none()) {
+        return unmeasured(&snapshots.front, documents);
     }
-    let Some(loaded) = &snapshot.loaded else { return unmeasured(snapshot, documents) };
+    let open: HashSet<&Url> = documents.iter().map(|it| &it.uri).collect();
+    let of = |it: &Arc<Document>| std::ptr::from_ref(snapshots.of_document(it));
+    let shown_in: Vec<_> = documents.iter().map(of).collect();
+    let mut published = Published::new();
+    for snapshot in snapshots.all() {
+        let shown = documents.iter().zip(&shown_in);
+        let shown: Vec<&Arc<Document>> =
+            shown.filter(|(_, it)| std::ptr::eq(**it, snapshot)).map(|(it, _)| it).collect();
+        let others: HashSet<&Url> =
+            open.iter().copied().filter(|uri| shown.iter().all(|it| it.uri != **uri)).collect();
+        for (uri, file) in of_recording(snapshot, &shown) {
+            if !others.contains(&uri) {
+                published.entry(uri).or_insert(file);
+            }
+        }
+    }
+    published
+}
+
+/// The diagnostics that a recording has for the documents that are shown with it, and for files that are not open.
+fn of_recording(snapshot: &SessionSnapshot, documents: &[&Arc<Document>]) -> Published {
+    let mut published = Published::new();
+    let Some(loaded) = snapshot.loaded.as_ref().filter(|_| snapshot.settings.diagnostics) else {
+        return published;
+    };
     let findings = snapshot.findings();
     let open: BTreeMap<&str, &Arc<Document>> = documents
         .iter()
+        .copied()
         .flat_map(|it| loaded.keys_of(it, &snapshot.folders).into_iter().map(move |key| (key, it)))
         .collect();
     let uri_of = |key: &str| match open.get(key) {
@@ -120,6 +146,9 @@ fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
 
 /// Without a recording: what the texts of open documents show.
 fn unmeasured(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
+    if !snapshot.settings.diagnostics {
+        return Published::new();
+    }
     let of = |document: &Arc<Document>| {
         let severities = &snapshot.view.severities;
         let found = ide::possible_syncs(&document.text, &document.module, severities).into_iter();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use ide::{Baseline, Charge, Finding, Period, View, ViewMetric};
+use ide::{Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
 use loader::{RecordedCommit, Run, Signature};
 use metrics::Scale;
@@ -28,8 +28,10 @@ use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
-use crate::part_books::{PartBooks, PartKey, ShownBooks};
+use crate::part_books::ShownBooks;
 use crate::shown_code::ShownCode;
+use crate::shown_recording::ShownRecording;
+use crate::snapshots::Snapshots;
 
 /// How long loads wait for the client's settings. Later ones are followed all the same.
 pub(crate) const SETTINGS_PATIENCE: Duration = Duration::from_secs(5);
@@ -67,8 +69,6 @@ pub(crate) struct Session {
 #[derive(Default)]
 pub(crate) struct SessionState {
     pub(crate) folders: Arc<[PathBuf]>,
-    /// What counts of what the client and the project say.
-    pub(crate) settings: Arc<Settings>,
     /// What the client said of the settings last.
     pub(crate) section: Value,
     /// What the `perfline.toml` of each workspace folder says.
@@ -78,33 +78,65 @@ pub(crate) struct SessionState {
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: ViewChoice,
-    /// Which lines are shown, and which part of the recording.
-    pub(crate) filter: Arc<StackFilter>,
-    /// The books of that part, once they were read.
-    pub(crate) part: Option<Arc<PartBooks>>,
-    pub(crate) mode: Mode,
-    /// The workspace folder whose newest recording goes before those of others.
-    pub(crate) folder: Option<PathBuf>,
-    pub(crate) loaded: Option<Arc<LoadedRecording>>,
-    /// What is being loaded.
-    pub(crate) loading: Option<Loading>,
-    /// What cannot be loaded, or was stopped: not tried again until it changes.
-    pub(crate) failed: Option<Failed>,
+    /// Nothing is shown until a recording is asked for.
+    pub(crate) is_off: bool,
+    /// The workspace folder that the client looks at.
+    pub(crate) looked_at: Option<PathBuf>,
+    /// What is shown of each folder of which something is.
+    pub(crate) shown: Vec<ShownRecording>,
+    /// The folder whose recording commands and views are about; the first that is shown where it has none.
+    pub(crate) front: Option<PathBuf>,
+    /// What counts of the settings while nothing is shown.
+    settings: Arc<Settings>,
     /// Counts the loads.
     pub(crate) generation: u64,
-    /// What the recording that is shown is compared with.
-    pub(crate) baseline: Option<Arc<LoadedRecording>>,
-    /// What came of it, once it was compared.
-    pub(crate) comparison: Option<BaselineComparison>,
     /// What is known of recordings by their files, as these were then; `None` where nothing is known without reading them.
     pub(crate) known_runs: HashMap<Vec<PathBuf>, (Signature, Option<RunFacts>)>,
 }
 
 impl SessionState {
-    /// The workspace folder of what is shown; without a recording, the first.
-    fn shown_folder(&self) -> Option<PathBuf> {
-        let loaded = self.loaded.as_ref().map(|it| it.root().to_owned());
-        loaded.or_else(|| self.folders.first().cloned())
+    /// What commands and views are about.
+    pub(crate) fn in_front(&self) -> Option<&ShownRecording> {
+        let front = self.front.as_deref().and_then(|it| self.shown_of(it));
+        front.or_else(|| self.shown.first())
+    }
+
+    /// The same to change it: what is chosen before a recording is there is kept for it.
+    pub(crate) fn in_front_mut(&mut self, values: SectionValues) -> &mut ShownRecording {
+        let folder = self.in_front().map(|it| it.folder.clone());
+        let folder = folder.or_else(|| self.looked_at.clone());
+        let folder = folder.or_else(|| self.folders.first().cloned()).unwrap_or_default();
+        self.shown_of_mut(&folder, values)
+    }
+
+    /// What is shown of a folder.
+    pub(crate) fn shown_of(&self, folder: &Path) -> Option<&ShownRecording> {
+        self.shown.iter().find(|it| it.folder == folder)
+    }
+
+    /// The same to change it, where nothing was shown of the folder, too. Of folders that are not in the workspace there is one.
+    pub(crate) fn shown_of_mut(
+        &mut self,
+        folder: &Path,
+        values: SectionValues,
+    ) -> &mut ShownRecording {
+        let is_in_workspace = |it: &Path| self.folders.iter().any(|folder| folder == it);
+        let is_it = |it: &ShownRecording| {
+            it.folder == folder || !is_in_workspace(folder) && !is_in_workspace(&it.folder)
+        };
+        let place = self.shown.iter().position(is_it).unwrap_or(self.shown.len());
+        let settings = Arc::new(self.settings_of(Some(folder), values).0);
+        if place == self.shown.len() {
+            self.shown.push(ShownRecording::default());
+        }
+        let shown = &mut self.shown[place];
+        (shown.folder, shown.settings) = (folder.to_owned(), settings);
+        shown
+    }
+
+    /// What a load is to be shown in, unless another one began there.
+    pub(crate) fn shown_by(&mut self, generation: u64) -> Option<&mut ShownRecording> {
+        self.shown.iter_mut().find(|it| it.generation == generation)
     }
 
     /// The settings of a workspace folder: what its `perfline.toml` says, below what the client says; with what is wrong with
@@ -120,29 +152,19 @@ impl SessionState {
         project.unwrap_or(&none).settings_below(&self.section, values)
     }
 
-    /// What a filter leaves of the recording that is loaded, of a rank or of all; `None` where that is all of it, or nothing is
-    /// loaded.
-    pub(crate) fn part_key(&self, filter: &Arc<StackFilter>, rank: Option<u32>) -> Option<PartKey> {
-        PartKey::new(self.loaded.as_ref()?.generation, rank, filter)
+    /// Takes the settings of each folder as they are now: whether any changed, and what is wrong with what the client says.
+    fn take_settings(&mut self, values: SectionValues) -> (bool, Vec<SettingFault>) {
+        let (settings, faults) =
+            self.settings_of(self.folders.first().map(PathBuf::as_path), values);
+        let mut is_change = *self.settings != settings;
+        self.settings = Arc::new(settings);
+        for place in 0..self.shown.len() {
+            let settings = self.settings_of(Some(&self.shown[place].folder), values).0;
+            is_change |= *self.shown[place].settings != settings;
+            self.shown[place].settings = Arc::new(settings);
+        }
+        (is_change, faults)
     }
-
-    /// The part that is shown, nothing while it is being read; `None` where all of the recording is shown.
-    fn shown_part(&self) -> Option<Arc<PartBooks>> {
-        let key = self.part_key(&self.filter, self.choice.rank)?;
-        let known = self.part.as_ref().filter(|it| it.of.as_ref() == Some(&key));
-        Some(known.map_or_else(Arc::default, Arc::clone))
-    }
-}
-
-/// A recording beside the baseline.
-#[derive(Clone)]
-pub(crate) struct BaselineComparison {
-    /// Which load was compared.
-    pub(crate) generation: u64,
-    pub(crate) lines: Arc<Baseline>,
-    pub(crate) difference: Arc<Difference>,
-    /// Whether the steps differ and how many lines do, in a sentence.
-    pub(crate) verdict: Arc<str>,
 }
 
 /// What a list says of a recording that was read once.
@@ -164,45 +186,20 @@ impl RunFacts {
     }
 }
 
-/// A load that is under way.
-pub(crate) struct Loading {
-    pub(crate) inputs: Arc<[PathBuf]>,
-    pub(crate) signature: Signature,
-    pub(crate) cancelled: Arc<AtomicBool>,
-}
-
-/// A load that came to nothing.
-#[derive(Clone)]
-pub(crate) struct Failed {
-    pub(crate) signature: Signature,
-    /// Why, in one line; `None` where it was stopped.
-    pub(crate) message: Option<Arc<str>>,
-}
-
-/// Which recording is shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// The newest one in the workspace.
-    #[default]
-    Newest,
-    /// Files that the user named.
-    Named(Vec<PathBuf>),
-    /// None.
-    Off,
-}
-
 /// What the user chose by commands; it goes before the settings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ViewChoice {
     pub(crate) metric: Option<Option<ViewMetric>>,
     pub(crate) charge: Option<Charge>,
-    pub(crate) period: Option<Period>,
-    pub(crate) rank: Option<u32>,
 }
 
-/// What a request works on: a moment of the session.
+/// What a request works on: a moment of what is shown of a folder.
 pub(crate) struct SessionSnapshot {
     pub(crate) folders: Arc<[PathBuf]>,
+    /// Which one it is of; `None` where nothing is shown.
+    pub(crate) folder: Option<PathBuf>,
+    /// The load that the user named its files for, if it shows these and none that is newer.
+    pub(crate) pinned: Option<u64>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) view: View,
     pub(crate) books: ShownBooks,
@@ -339,43 +336,66 @@ impl Session {
         self.publish.notify_one();
     }
 
+    /// What is shown of the folder in front.
     pub(crate) fn snapshot(&self) -> SessionSnapshot {
         let state = self.state();
-        let loaded = state.loaded.as_ref().map(|it| it.generation);
-        let comparison = state.comparison.as_ref().filter(|it| Some(it.generation) == loaded);
-        let part = state.shown_part();
+        self.snapshot_of(&state, state.in_front())
+    }
+
+    /// What is shown of each folder.
+    pub(crate) fn snapshots(&self) -> Snapshots {
+        let state = self.state();
+        let front = state.in_front().map(|it| it.folder.as_path());
+        let (front, others): (Vec<_>, Vec<_>) =
+            state.shown.iter().partition(|it| Some(it.folder.as_path()) == front);
+        Snapshots {
+            front: self.snapshot_of(&state, front.first().copied()),
+            others: others.into_iter().map(|it| self.snapshot_of(&state, Some(it))).collect(),
+        }
+    }
+
+    fn snapshot_of(&self, state: &SessionState, shown: Option<&ShownRecording>) -> SessionSnapshot {
+        let none = ShownRecording::default();
+        let folder = shown.map(|it| it.folder.clone());
+        let settings = shown.map_or(&state.settings, |it| &it.settings);
+        let shown = shown.unwrap_or(&none);
+        let loaded = shown.loaded.as_ref().map(|it| it.generation);
+        let comparison = shown.comparison.as_ref().filter(|it| Some(it.generation) == loaded);
+        let part = shown.shown_part();
         // All of all ranks together is compared.
-        let is_all = state.choice.rank.is_none() && part.is_none();
-        let shown = comparison.filter(|_| is_all);
-        let view = &state.settings.view;
+        let is_all = shown.rank.is_none() && part.is_none();
+        let compared = comparison.filter(|_| is_all);
+        let view = &settings.view;
         let view = View {
-            baseline: shown.map(|it| Arc::clone(&it.lines)),
+            baseline: compared.map(|it| Arc::clone(&it.lines)),
             part: part.as_ref().and_then(|it| Some(Arc::clone(&it.part.as_ref().ok()?.described))),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
-            period: state.choice.period.unwrap_or(view.period),
+            period: shown.period.unwrap_or(view.period),
             ..view.clone()
         };
         SessionSnapshot {
             folders: Arc::clone(&state.folders),
-            settings: Arc::clone(&state.settings),
+            folder,
+            pinned: shown.pinned.as_ref().map(|it| it.since),
+            settings: Arc::clone(settings),
             view,
-            books: ShownBooks { rank: state.choice.rank, part },
-            filter: Arc::clone(&state.filter),
-            loaded: state.loaded.clone(),
-            baseline: state.baseline.clone(),
+            books: ShownBooks { rank: shown.rank, part },
+            filter: Arc::clone(&shown.filter),
+            loaded: shown.loaded.clone(),
+            baseline: shown.baseline.clone(),
             verdict: comparison.map(|it| Arc::clone(&it.verdict)),
-            difference: shown
-                .filter(|_| state.filter.is_empty())
+            difference: compared
+                .filter(|_| shown.filter.is_empty())
                 .map(|it| Arc::clone(&it.difference)),
-            loading: state.loading.as_ref().map(|it| Arc::clone(&it.inputs)),
-            failure: state.failed.as_ref().and_then(|it| it.message.clone()),
+            loading: shown.loading.as_ref().map(|it| Arc::clone(&it.inputs)),
+            failure: shown.failed.as_ref().and_then(|it| it.message.clone()),
             abilities: self.abilities(),
         }
     }
 
-    /// Does the work of a request on a blocking thread: with the session as it is now, before anything is awaited. A
-    /// request that is cancelled cancels the token; a panic becomes an error reply.
+    /// Does the work of a request on a blocking thread: with what is shown of the folder in front, as it is now, before anything
+    /// is awaited. A request that is cancelled cancels the token; a panic becomes an error reply.
     pub(crate) fn background<T, F>(
         &self,
         work: F,
@@ -385,18 +405,40 @@ impl Session {
         F: FnOnce(&SessionSnapshot, &CancellationToken) -> T + Send + 'static,
     {
         let snapshot = self.snapshot();
-        let token = CancellationToken::new();
-        let guard = token.clone().drop_guard();
-        let task = tokio::task::spawn_blocking(move || work(&snapshot, &token));
-        async move {
-            let result = task.await;
-            drop(guard);
-            result.map_err(|error| Error {
-                code: ErrorCode::InternalError,
-                message: format!("internal error: {error}").into(),
-                data: None,
-            })
-        }
+        in_background(move |token| work(&snapshot, token))
+    }
+
+    /// The same with the recording that has numbers for a file, by its URI.
+    pub(crate) fn background_of<T, F>(
+        &self,
+        uri: &Url,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&SessionSnapshot, &CancellationToken) -> T + Send + 'static,
+    {
+        let (snapshots, document, uri) = (self.snapshots(), self.document(uri), uri.clone());
+        in_background(move |token| {
+            let snapshot = match &document {
+                Some(document) => snapshots.of_document(document),
+                None => snapshots.of_file(&uri),
+            };
+            work(snapshot, token)
+        })
+    }
+
+    /// The same with what is shown of each folder.
+    pub(crate) fn background_of_all<T, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Snapshots, &CancellationToken) -> T + Send + 'static,
+    {
+        let snapshots = self.snapshots();
+        in_background(move |token| work(&snapshots, token))
     }
 
     /// Shows the session's new state: hints, lenses, diagnostics, status.
@@ -422,12 +464,7 @@ impl Session {
         let (is_change, faults) = {
             let mut state = self.state();
             change(&mut state);
-            let values = self.abilities().settings;
-            let folder = state.shown_folder();
-            let (settings, faults) = state.settings_of(folder.as_deref(), values);
-            let is_change = *state.settings != settings;
-            state.settings = Arc::new(settings);
-            (is_change, faults)
+            state.take_settings(self.abilities().settings)
         };
         if is_change {
             self.refresh();
@@ -436,9 +473,26 @@ impl Session {
         faults.iter().map(|it| it.text("perfline.")).collect()
     }
 
-    /// Takes the settings of the folder of what is shown now.
-    pub(crate) fn take_settings_of_shown(&self) {
-        self.change_settings(|_| ());
+    /// The settings by which what is shown of each folder was read.
+    pub(crate) fn settings_of_shown(&self) -> Vec<(PathBuf, Arc<Settings>)> {
+        let state = self.state();
+        let shown = state.shown.iter().filter(|it| it.shows());
+        shown.map(|it| (it.folder.clone(), Arc::clone(&it.settings))).collect()
+    }
+
+    /// The folders whose recordings are to be read in another way than by the settings `before`.
+    pub(crate) fn read_otherwise(&self, before: &[(PathBuf, Arc<Settings>)]) -> Vec<PathBuf> {
+        let state = self.state();
+        let changed = before.iter().filter(|(folder, before)| {
+            state.shown_of(folder).is_some_and(|it| !it.settings.reads_as(before))
+        });
+        changed.map(|(folder, _)| folder.clone()).collect()
+    }
+
+    /// Changes what is shown of the folder in front.
+    pub(crate) fn change_front(&self, change: impl FnOnce(&mut ShownRecording)) {
+        let values = self.abilities().settings;
+        change(self.state().in_front_mut(values));
     }
 
     /// The settings for recordings in a workspace folder.
@@ -475,8 +529,26 @@ impl Session {
     /// Ends what works for the session.
     pub(crate) fn stop(&self) {
         self.stopped.cancel();
-        if let Some(loading) = self.state().loading.take() {
-            loading.cancelled.store(true, Ordering::SeqCst);
-        }
+        self.state().shown.iter_mut().for_each(ShownRecording::stop);
+    }
+}
+
+/// Does work on a blocking thread. Its token is cancelled when nobody waits for it any more; a panic becomes an error reply.
+fn in_background<T, F>(work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(&CancellationToken) -> T + Send + 'static,
+{
+    let token = CancellationToken::new();
+    let guard = token.clone().drop_guard();
+    let task = tokio::task::spawn_blocking(move || work(&token));
+    async move {
+        let result = task.await;
+        drop(guard);
+        result.map_err(|error| Error {
+            code: ErrorCode::InternalError,
+            message: format!("internal error: {error}").into(),
+            data: None,
+        })
     }
 }

@@ -681,6 +681,9 @@ async fn status() {
     assert_eq!(reported, status, "there are no inputs whose warnings could be left out");
     let expected = json!({
         "version": env!("CARGO_PKG_VERSION"),
+        "folder": fake.folder(),
+        "pinned": true,
+        "others": [],
         "view": status["view"],
         "loaded": true,
         "loading": false,

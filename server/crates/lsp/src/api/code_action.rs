@@ -13,6 +13,7 @@ pub(crate) async fn handle(
     params: CodeActionParams,
 ) -> Result<Option<CodeActionResponse>> {
     let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let uri = document.uri.clone();
     // Anywhere on the line: who looks for help need not have found the statement.
     let lines = from_proto::line(params.range.start)..=from_proto::line(params.range.end);
     let only = params.context.only;
@@ -22,7 +23,7 @@ pub(crate) async fn handle(
     if ![CodeActionKind::QUICKFIX, to_proto::IGNORE, to_proto::EXPLAIN].iter().any(&is_asked) {
         return Ok(None);
     }
-    let work = session.background(move |snapshot, token| {
+    let work = session.background_of(&uri, move |snapshot, token| {
         let reported = snapshot.settings.diagnostics && snapshot.abilities.code_actions;
         if !reported || token.is_cancelled() {
             return None;

@@ -11,7 +11,8 @@ pub(crate) async fn handle(
     params: &CodeLensParams,
 ) -> Result<Option<Vec<CodeLens>>> {
     let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let work = session.background(move |snapshot, token| {
+    let uri = document.uri.clone();
+    let work = session.background_of(&uri, move |snapshot, token| {
         if !snapshot.settings.lenses || token.is_cancelled() {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::session::Session;
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
     let pulls = session.abilities().configuration;
-    let before = Arc::clone(&session.state().settings);
+    let before = session.settings_of_shown();
     let faults = if pulls {
         Vec::new()
     } else {
@@ -23,10 +23,8 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
             pull(&session).await;
         }
         session.report_faults(&faults).await;
-        let now = Arc::clone(&session.state().settings);
-        if !now.reads_as(&before) {
-            loader::reload(&session, loader::SETTINGS_CHANGED).await;
-        }
+        let reload = session.read_otherwise(&before);
+        loader::reload(&session, &reload, loader::SETTINGS_CHANGED).await;
     });
 }
 

@@ -7,9 +7,9 @@ mod details;
 mod filter_values;
 mod findings;
 mod flame;
-mod folder;
 mod heat;
 mod hot_lines;
+mod looked_at;
 mod memory_timeline;
 mod page;
 mod place;
@@ -22,7 +22,7 @@ pub(crate) mod status;
 mod timeline;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use ::loader::EventChoice;
 use ::report::{CodeFilter, StackFilter};
@@ -34,9 +34,10 @@ use tower_lsp::lsp_types::ExecuteCommandParams;
 use crate::ext;
 use crate::loader;
 use crate::part_load;
-use crate::session::{Mode, Session};
+use crate::session::Session;
+use crate::shown_recording::ShownRecording;
 use arguments::{CommandArguments, invalid, metric, text};
-use requested_load::{StopOnDrop, paths, refused};
+use requested_load::{StopOnDrop, folder, paths, refused};
 use status::{ranks, view};
 
 pub(crate) async fn handle(
@@ -53,7 +54,7 @@ pub(crate) async fn handle(
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
         ext::SET_RANK => set_rank(session, &arguments).await?,
-        ext::SET_FOLDER => folder::set(session, &arguments)?,
+        ext::SET_FOLDER => looked_at::set(session, &arguments)?,
         ext::SET_FILTER => set_filter(session, &arguments).await?,
         ext::FILTER_VALUES => filter_values::handle(session).await?,
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
@@ -84,22 +85,22 @@ pub(crate) async fn handle(
 
 /// Loads the named files, or the newest recording, and answers when it is there.
 async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
-    let paths = paths(session, arguments)?;
+    let (paths, folder) = (paths(session, arguments)?, folder(session, arguments)?);
     // Which folders hold library code, and what is a recording, are settings: a client may ask before it has sent its own.
     session.settings_known().await;
-    let mode = if paths.is_empty() { Mode::Newest } else { Mode::Named(paths) };
-    let Some(target) = loader::find(session, mode).await else {
+    let is_for_front = folder.is_none();
+    let Some(target) = loader::find(session, paths, folder).await else {
         let message = "no recording was found in the workspace; name one with paths";
         return Err(invalid(message.to_owned()));
     };
-    let (task, cancelled) = loader::start(session, target);
+    let (task, cancelled) = loader::start(session, target, is_for_front);
     // What was named may have to be looked at again and again.
     session.look_for_recordings();
     let guard = StopOnDrop(cancelled);
     let result = task.await;
     drop(guard);
     match result {
-        Ok(Ok(loaded)) => Ok(status::described(&loaded, &session.snapshot())),
+        Ok(Ok(loaded)) => Ok(status::described(&loaded, &session.snapshots())),
         Ok(Err(failure)) => Err(refused(failure)),
         Err(error) => Err(Error {
             code: ErrorCode::InternalError,
@@ -112,15 +113,9 @@ async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Va
 fn unload(session: &Session) -> Value {
     {
         let mut state = session.state();
-        state.mode = Mode::Off;
-        state.loaded = None;
-        state.failed = None;
-        state.generation += 1;
-        if let Some(loading) = state.loading.take() {
-            loading.cancelled.store(true, Ordering::SeqCst);
-        }
+        state.is_off = true;
+        state.shown.iter_mut().for_each(ShownRecording::clear);
     }
-    session.take_settings_of_shown();
     session.refresh();
     json!({"loaded": false})
 }
@@ -157,7 +152,7 @@ async fn set_filter(session: &Session, arguments: &CommandArguments) -> Result<V
             streams: arguments.integers(5, "streams")?.into_iter().collect(),
         },
     };
-    let rank = session.state().choice.rank;
+    let rank = session.snapshot().books.rank;
     show_part(session, Arc::new(filter), rank).await
 }
 
@@ -206,7 +201,7 @@ fn set_step(session: &Session, arguments: &CommandArguments) -> Result<Value> {
             return Err(invalid(format!("unknown step `{value}`, expected one of: {}", allowed())));
         }
     };
-    session.state().choice.period = Some(period);
+    session.change_front(|it| it.period = Some(period));
     session.refresh();
     Ok(view(&session.snapshot()))
 }
@@ -230,6 +225,5 @@ async fn set_rank(session: &Session, arguments: &CommandArguments) -> Result<Val
             return Err(invalid(format!("unknown rank `{value}`, expected one of: {}", allowed())));
         }
     };
-    let filter = Arc::clone(&session.state().filter);
-    show_part(session, filter, rank).await
+    show_part(session, snapshot.filter, rank).await
 }

@@ -9,9 +9,10 @@ use crate::{from_proto, to_proto};
 pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Option<Hover>> {
     let at = &params.text_document_position_params;
     let Some(document) = session.document(&at.text_document.uri) else { return Ok(None) };
+    let uri = document.uri.clone();
     let line = from_proto::line(at.position);
     let work =
-        session.background(move |snapshot, token| {
+        session.background_of(&uri, move |snapshot, token| {
             if token.is_cancelled() {
                 return None;
             }

@@ -13,8 +13,9 @@ pub(crate) async fn handle(
     params: &InlayHintParams,
 ) -> Result<Option<Vec<InlayHint>>> {
     let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let uri = document.uri.clone();
     let lines = from_proto::line(params.range.start)..=from_proto::line(params.range.end);
-    let work = session.background(move |snapshot, token| {
+    let work = session.background_of(&uri, move |snapshot, token| {
         if !snapshot.settings.hints || token.is_cancelled() {
             return None;
         }
@@ -55,7 +56,8 @@ pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<In
     let document = document.filter(|it| data[1] == json!(it.version));
     let line = data.get(2).and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let (Some(document), Some(line)) = (document, line) else { return Ok(hint) };
-    let work = session.background(move |snapshot, _| {
+    let uri = document.uri.clone();
+    let work = session.background_of(&uri, move |snapshot, _| {
         let tooltips =
             |source: &ide::PlacedSource<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
         let text =

@@ -9,7 +9,12 @@ use crate::session::Session;
 
 pub(crate) fn did_open(session: &Session, params: DidOpenTextDocumentParams) {
     let document = params.text_document;
+    let is_among_several = 1 < session.state().folders.len();
     session.put_document(Document::new(document.uri, document.version, document.text));
+    if is_among_several {
+        // The newest recording of its folder is to be shown with it.
+        session.look_for_recordings();
+    }
 }
 
 pub(crate) fn did_change(session: &Session, params: DidChangeTextDocumentParams) {

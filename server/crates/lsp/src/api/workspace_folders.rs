@@ -17,6 +17,14 @@ pub(crate) fn handle(session: &Session, params: &DidChangeWorkspaceFoldersParams
             .iter()
             .filter(|folder| !removed.contains(folder) && !added.contains(folder));
         state.folders = kept.cloned().chain(added.iter().cloned()).collect();
+        for shown in state.shown.iter_mut().filter(|it| removed.contains(&it.folder)) {
+            shown.stop();
+        }
+        state.shown.retain(|it| !removed.contains(&it.folder));
+        state.looked_at.take_if(|it| removed.contains(it));
     }
+    // Each folder has its own.
+    session.change_settings(|_| ());
+    session.refresh();
     session.look_for_recordings();
 }

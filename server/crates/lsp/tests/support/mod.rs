@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each session uses a part of it")]
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, reason = "a module of tests")]
 
+pub mod programs;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

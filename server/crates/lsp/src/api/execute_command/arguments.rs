@@ -19,6 +19,11 @@ impl CommandArguments {
         value.filter(|value| !value.is_null())
     }
 
+    /// An argument that is given by name alone.
+    pub(super) fn named(&self, name: &str) -> Option<&Value> {
+        self.0.first().and_then(|it| it.get(name)).filter(|it| !it.is_null())
+    }
+
     pub(super) fn number(&self, place: usize, name: &str) -> Result<Option<u32>> {
         let number = |value: &Value| {
             let number = value.as_u64().map(|it| u32::try_from(it).unwrap_or(u32::MAX));

@@ -19,7 +19,8 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let line = arguments.number(1, "line")?.ok_or_else(|| invalid("line is missing".to_owned()))?;
     let metric = arguments.metric(2)?;
     let documents = session.documents();
-    let work = session.background(move |snapshot, token| {
+    let at = uri.clone();
+    let work = session.background_of(&at, move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
         let places = CurrentFiles::new(snapshot, loaded, &documents, Some(&uri));
         let shown = with_metric(&snapshot.view, metric);

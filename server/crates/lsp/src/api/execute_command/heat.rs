@@ -20,7 +20,8 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let scope = arguments.get(3, "scope").map(|value| Scope::parse(&text(value))).transpose();
     let scope = scope.map_err(|error| invalid(error.to_string()))?.unwrap_or_default();
     let documents = session.documents();
-    let work = session.background(move |snapshot, token| {
+    let at = uri.clone();
+    let work = session.background_of(&at, move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled());
         let places = loaded.map(|it| CurrentFiles::new(snapshot, it, &documents, Some(&uri)));
         let hot = places.iter().flat_map(|places| {

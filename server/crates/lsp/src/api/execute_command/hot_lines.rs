@@ -7,12 +7,13 @@ use ide::HotLine;
 use ledger::LineKey;
 use metrics::numbers::percent;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid, text, with_metric};
 use super::current_files::{CurrentFiles, extend, mark, whole};
 use super::status::view;
-use crate::session::Session;
+use crate::session::{Session, SessionSnapshot};
 
 /// Lines that are listed if it is not said how many.
 const LIMIT: u32 = 20;
@@ -34,7 +35,8 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         }
     };
     let documents = session.documents();
-    let work = session.background(move |snapshot, token| {
+    let at = uri.clone();
+    let work = move |snapshot: &SessionSnapshot, token: &CancellationToken| {
         let Some(loaded) = &snapshot.loaded else {
             return json!({"view": view(snapshot), "lines": [], "sums": [], "rest": null});
         };
@@ -123,8 +125,11 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             extend(line, cost);
         }
         json!({"view": view(snapshot), "lines": lines, "sums": sums, "rest": rest})
-    });
-    work.await
+    };
+    match at {
+        Some(uri) => session.background_of(&uri, work).await,
+        None => session.background(work).await,
+    }
 }
 
 /// Whether a line differs from the baseline by more than the noise.

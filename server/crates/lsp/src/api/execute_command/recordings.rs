@@ -13,7 +13,7 @@ use tower_lsp::jsonrpc::Result;
 use super::arguments::CommandArguments;
 use crate::Recordings;
 use crate::loader::{WorkspaceRecording, all, load_options};
-use crate::session::{Mode, RunFacts, Session};
+use crate::session::{RunFacts, Session, SessionSnapshot};
 
 /// Recordings that are listed if it is not said how many: each is looked at.
 const LIMIT: u32 = 100;
@@ -22,21 +22,25 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let limit = arguments.number(0, "limit")?.unwrap_or(LIMIT) as usize;
     session.settings_known().await;
     let of_session = Arc::clone(session);
-    let work = session.background(move |snapshot, token| {
+    let work = session.background_of_all(move |snapshots, token| {
         let recordings = &*of_session.config.recordings;
         let mut found = all(recordings, &of_session.folders());
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
-        let loaded = snapshot.loaded.as_ref().map(|it| it.inputs());
         let described = found.iter().map_while(|it| {
-            let is_loaded = Some(&*it.run.inputs) == loaded;
-            (!token.is_cancelled()).then(|| described(&of_session, recordings, it, is_loaded))
+            let is_it = |shown: &&SessionSnapshot| {
+                shown.loaded.as_ref().is_some_and(|loaded| loaded.inputs() == it.run.inputs)
+            };
+            let shown = snapshots.all().find(is_it);
+            (!token.is_cancelled()).then(|| described(&of_session, recordings, it, shown))
         });
         let described: Vec<Value> = described.collect();
-        let mode = match of_session.state().mode {
-            Mode::Newest => "newest",
-            Mode::Named(_) => "named",
-            Mode::Off => "off",
+        let mode = if of_session.state().is_off {
+            "off"
+        } else if snapshots.front.pinned.is_some() {
+            "named"
+        } else {
+            "newest"
         };
         json!({"mode": mode, "recordings": described, "leftOut": left_out})
     });
@@ -47,7 +51,7 @@ fn described(
     session: &Session,
     recordings: &dyn Recordings,
     WorkspaceRecording { run, folder }: &WorkspaceRecording,
-    is_loaded: bool,
+    shown: Option<&SessionSnapshot>,
 ) -> Value {
     let description = loader::describe(&run.inputs);
     let kinds: Vec<&str> = description.kinds.iter().map(|it: &InputKind| it.name()).collect();
@@ -68,7 +72,8 @@ fn described(
         "timeText": facts.filter(|it| 0.0 < it.time).map(|it| duration(it.time)),
         "commit": commit.map(|it| it.id.to_string()),
         "dirty": commit.map(|it| it.is_dirty),
-        "loaded": is_loaded,
+        "loaded": shown.is_some(),
+        "pinned": shown.is_some_and(|it| it.pinned.is_some()),
     })
 }
 

@@ -68,6 +68,16 @@ pub(super) fn paths(session: &Session, arguments: &CommandArguments) -> Result<V
     named.iter().map(|it| path(session, it)).collect()
 }
 
+/// The workspace folder that a recording is meant for, where that is not the one in front.
+pub(super) fn folder(session: &Session, arguments: &CommandArguments) -> Result<Option<PathBuf>> {
+    let Some(value) = arguments.named("folder") else { return Ok(None) };
+    let folder = path(session, value)?;
+    if session.state().folders.contains(&folder) {
+        return Ok(Some(folder));
+    }
+    Err(invalid(format!("folder: {} is no folder of the workspace", folder.display())))
+}
+
 /// A path or `file:` URI; a relative path is one below the first workspace folder.
 fn path(session: &Session, value: &Value) -> Result<PathBuf> {
     let text = value.as_str().ok_or_else(|| invalid(format!("{value} is no path")))?;

@@ -13,15 +13,20 @@ use tower_lsp::jsonrpc::Result;
 
 use crate::loaded::LoadedRecording;
 use crate::session::{Session, SessionSnapshot};
+use crate::snapshots::Snapshots;
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
-    session.background(|snapshot, _| status(snapshot, true)).await
+    session.background_of_all(|snapshots, _| status(snapshots, true)).await
 }
 
 /// What is loaded and shown; `with_warnings` of the inputs, which may be many.
-pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
+pub(crate) fn status(snapshots: &Snapshots, with_warnings: bool) -> Value {
+    let snapshot = &snapshots.front;
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
+        "folder": snapshot.folder,
+        "pinned": snapshot.pinned.is_some(),
+        "others": snapshots.others.iter().map(other).collect::<Vec<_>>(),
         "view": view(snapshot),
         "loaded": snapshot.loaded.is_some(),
         "loading": snapshot.loading.is_some(),
@@ -43,6 +48,18 @@ pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
         status.extend(found);
     }
     status
+}
+
+/// What is shown of a folder that is not in front.
+fn other(snapshot: &SessionSnapshot) -> Value {
+    let paths = snapshot.loaded.as_ref().map_or(&[][..], |it| it.inputs());
+    json!({
+        "folder": snapshot.folder,
+        "pinned": snapshot.pinned.is_some(),
+        "loading": snapshot.loading.is_some(),
+        "paths": paths,
+        "name": snapshot.loaded.as_ref().map(|it| it.name()),
+    })
 }
 
 /// What the recording that is shown is compared with, and what came of it.
@@ -95,8 +112,11 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
 }
 
 /// What was loaded.
-pub(super) fn described(loaded: &LoadedRecording, snapshot: &SessionSnapshot) -> Value {
+pub(super) fn described(loaded: &LoadedRecording, snapshots: &Snapshots) -> Value {
+    let of_folder = snapshots.all().find(|it| it.folder.as_deref() == Some(loaded.root()));
+    let snapshot = of_folder.unwrap_or(&snapshots.front);
     json!({
+        "folder": loaded.root(),
         "inputs": inputs(loaded, true),
         "failures": loaded.run.failures,
         "lines": loaded.run.merged.lines.len(),
