@@ -108,9 +108,12 @@ local function diagnostics()
   )
 end
 
--- What was said lately.
-local said = ''
-vim.notify = function(message) said = message end
+-- What was said last, and all that was.
+local said, heard = '', {}
+vim.notify = function(message)
+  said = message
+  heard[#heard + 1] = message
+end
 
 -- What is offered in lists; `choose` picks.
 local offered, choose
@@ -770,6 +773,205 @@ test('notebooks', function()
   vim.cmd.edit(folder .. '/README.md')
   ok('prose starts no server', #vim.lsp.get_clients({ bufnr = 0, name = 'perfline' }) == 0)
   buf = own
+end)
+
+-- Opens a file of a project with a recording.
+local function visit(path)
+  vim.cmd.edit(vim.fs.joinpath(vim.env.PERFLINE_SOURCES, path))
+  buf = vim.api.nvim_get_current_buf()
+end
+local function notices(part)
+  return vim.tbl_filter(function(it) return it:find(part, 1, true) ~= nil end, heard)
+end
+local function read(path)
+  local file = io.open(vim.fs.joinpath(vim.env.PERFLINE_SOURCES, path), 'rb')
+  return file and file:read('*a'), file and file:close()
+end
+-- Starts the servers of some buffers anew.
+local function restart(bufs)
+  vim.cmd('Perfline stop')
+  wait(function() return #vim.lsp.get_clients({ name = 'perfline' }) == 0 end)
+  for _, it in ipairs(bufs) do
+    vim.api.nvim_win_set_buf(0, it)
+    vim.cmd('Perfline start')
+    wait(function() return #vim.lsp.get_clients({ name = 'perfline', bufnr = it }) == 1 end)
+  end
+end
+
+test('copies of a source', function()
+  local own = buf
+  visit('copies/b/slow_model.py')
+  local second = buf
+  visit('copies/a/slow_model.py')
+  ok('numbers are in the first', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  ok('a message says so', wait(function() return #notices('1 source file is there twice; :Perfline sources') == 1 end))
+  choose = nil
+  vim.cmd('Perfline sources')
+  local expected = { 'a/slow_model.py  (taken so far)', 'b/slow_model.py' }
+  ok('which one is asked', wait(function() return vim.deep_equal(offered, expected) end), offered)
+  -- The second one, and then the second answer: for this session only.
+  choose = 2
+  vim.cmd('Perfline sources')
+  ok(
+    'whether it is to last is asked',
+    wait(function() return offered[1]:find('Yes, write it into .*perfline%.toml$') end),
+    function() return offered end
+  )
+  local option = "settings = { sources = { map = { ['slow_model.py'] = 'b/slow_model.py' } } }"
+  ok('else the option is shown', wait(function() return said:find(option, 1, true) end), said)
+  ok('and nothing is written', read('copies/perfline.toml') == nil)
+  ok('the numbers leave the first', wait(function() return hint(BACKWARD) == nil end), hints)
+  vim.api.nvim_win_set_buf(0, second)
+  buf = second
+  ok('and are in the second', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  vim.cmd('Perfline sources')
+  ok('nothing is left to ask', wait(function() return said:find('every source file was found once', 1, true) end), said)
+  restart({ own, second })
+  ok('another server is told so', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  ok('the message came once', #notices('there twice') == 1, heard)
+  vim.wait(500)
+  vim.cmd('bwipeout!')
+  buf = own
+end)
+
+test('sources in a folder of the project', function()
+  local own = buf
+  visit('lost/main.py')
+  local project = buf
+  ok(
+    'a message says that none was found',
+    wait(function() return #notices('no source file was found; :Perfline locate') == 1 end),
+    function() return heard end
+  )
+  local code = vim.fs.joinpath(vim.env.PERFLINE_SOURCES, 'lost/.code')
+  local words = vim.fn.getcompletion('Perfline locate ' .. code:sub(1, -2), 'cmdline')
+  ok('completion of folders', vim.deep_equal(words, { code .. '/' }), words)
+  local input = vim.ui.input
+  local question
+  vim.ui.input = function(options, done)
+    question = options
+    done(vim.fs.joinpath(vim.env.PERFLINE_SOURCES, 'lost'))
+  end
+  vim.cmd('Perfline locate')
+  ok(
+    'a folder without them is refused',
+    wait(function() return said:find('has no file of the recording', 1, true) end),
+    said
+  )
+  ok(
+    'the folder is asked for',
+    question.completion == 'dir' and question.prompt:find('^Folder of .*%.py and 1 more: $'),
+    question
+  )
+  vim.ui.input = input
+  choose = 1
+  vim.cmd('Perfline locate ' .. code .. '/../.code')
+  local expected = '[view]\nmetric = "cuda" # as ever\n\n[sources.map]\n"slow_model.py" = ".code/slow_model.py"\n'
+  ok(
+    'it is added to the file of the project',
+    wait(function() return read('lost/perfline.toml') == expected end),
+    read('lost/perfline.toml')
+  )
+  ok('which is said', said:find('perfline.toml has slow_model.py = .code/slow_model.py', 1, true), said)
+  visit('lost/.code/slow_model.py')
+  local found = buf
+  ok('numbers are there', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  visit('lost/perfline.toml')
+  local file = buf
+  vim.cmd('silent $delete | silent write')
+  buf = found
+  ok(
+    'what the user takes out of the file counts no more',
+    wait(function() return status().sources.found == 0 end),
+    status
+  )
+  vim.cmd('silent undo | silent write')
+  ok('what is in it counts', wait(function() return status().sources.found == 1 end), status)
+  vim.api.nvim_win_set_buf(0, found)
+  restart({ own, found })
+  ok('a server that is started anew reads it', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  ok('the message came once', #notices('no source file was found') == 1, heard)
+  vim.wait(500)
+  vim.cmd('bwipeout! ' .. file)
+  vim.cmd('bwipeout! ' .. project)
+  vim.cmd('bwipeout! ' .. found)
+  buf = own
+end)
+
+test('sources outside of the project', function()
+  local own = buf
+  visit('away/main.py')
+  local project = buf
+  wait(function() return status().sources.missing > 0 end)
+  choose, offered = 1, nil
+  local folder = vim.uv.fs_realpath(vim.fs.joinpath(vim.env.PERFLINE_SOURCES, 'elsewhere'))
+  vim.cmd('Perfline locate ' .. vim.fs.joinpath(vim.env.PERFLINE_SOURCES, 'elsewhere'))
+  local option = ("{ ['run.py'] = '%s/run.py', ['slow_model.py'] = '%s/slow_model.py' }"):format(folder, folder)
+  ok('the option is shown', wait(function() return said:find(option, 1, true) end), said)
+  ok('and nothing asked or written', offered == nil and read('away/perfline.toml') == nil, offered)
+  ok('the sources are found', wait(function() return status().sources.missing == 0 end), status)
+  vim.cmd('bwipeout! ' .. project)
+  buf = own
+end)
+
+test('the file of the project', function()
+  local mappings = { { recorded = '/srv/app', folder = 'services/app' } }
+  local line = '"/srv/app" = "services/app"\n'
+  local table_of_it = '[sources.map]\n' .. line
+  local rows = {
+    { '', table_of_it },
+    { '[view]\nmetric = "cuda"\n', '[view]\nmetric = "cuda"\n\n' .. table_of_it },
+    { '[view]\nmetric = "cuda"', '[view]\nmetric = "cuda"\n\n' .. table_of_it },
+    { '[view]\r\n', '[view]\r\n\r\n[sources.map]\r\n"/srv/app" = "services/app"\r\n' },
+    { '[sources]\nkeep = false\n', '[sources]\nkeep = false\n\n' .. table_of_it },
+    { '[sources.map]', table_of_it },
+    { '[ sources . map ] # here\n\n[code]\n', '[ sources . map ] # here\n' .. line .. '\n[code]\n' },
+    { '[sources.map]\n"/x" = "y"\n\n# code\n[code]\n', '[sources.map]\n"/x" = "y"\n' .. line .. '\n# code\n[code]\n' },
+    {
+      "[sources.map]\n'/srv/app/' = 'old' # why\nx = '#'\n",
+      "[sources.map]\n'/srv/app/' = \"services/app\" # why\nx = '#'\n",
+    },
+    -- What is there in another form is not edited, nor what may be something else than it looks like.
+    { '[sources]\nmap = {}\n' },
+    { '[sources]\n"map"."/x" = "y"\n' },
+    { 'sources = { map = {} }\n' },
+    { 'sources.map."/x" = "y"\n' },
+    { '["sources".map]\n' },
+    { '[[sources.map]]\n' },
+    { '[sources.map]\n[sources.map]\n' },
+    { '[sources.map]\n"/srv/\\u0061pp" = "y"\n' },
+    { '[sources.map]\n"/x" = [\n' },
+    { 'text = """\n[sources.map]\n"""\n' },
+  }
+  local project_file = require('perfline.project_file')
+  for _, row in ipairs(rows) do
+    local edited = project_file.with(row[1], mappings)
+    ok(('%q'):format(row[1]):gsub('\n', 'n'), edited == row[2], edited or 'not edited')
+  end
+  local quotes = project_file.with('', { { recorded = 'C:/a "b"', folder = 'c\\d' } })
+  ok('quotes', quotes == '[sources.map]\n"C:/a \\"b\\"" = "c\\\\d"\n', quotes)
+
+  local folder = vim.fs.joinpath(vim.env.PERFLINE_SOURCES, 'file')
+  local path = vim.fs.joinpath(folder, 'perfline.toml')
+  vim.fn.mkdir(folder)
+  ok('is made', project_file.add(folder, mappings) == nil and read('file/perfline.toml') == table_of_it)
+  vim.uv.fs_chmod(path, tonumber('600', 8))
+  vim.cmd.edit(path)
+  local edited = vim.api.nvim_get_current_buf()
+  local other = { { recorded = '/srv/app', folder = 'app' } }
+  ok(
+    'is changed',
+    project_file.add(folder, other) == nil and read('file/perfline.toml') == table_of_it:gsub('services/', '')
+  )
+  ok('keeps its mode', vim.uv.fs_stat(path).mode % 512 == tonumber('600', 8))
+  ok('is shown as it is now', vim.api.nvim_buf_get_lines(edited, 1, 2, false)[1] == '"/srv/app" = "app"')
+  vim.api.nvim_buf_set_lines(edited, 0, 0, false, { '# mine' })
+  ok('is left alone while it is edited', project_file.add(folder, mappings):find('not saved', 1, true))
+  vim.cmd('bwipeout!')
+  vim.uv.fs_rename(path, path .. '.old')
+  vim.uv.fs_symlink(path .. '.old', path)
+  ok('is left alone where it is a link', project_file.add(folder, mappings):find('no regular file', 1, true))
+  ok('nothing else is left', #vim.fn.readdir(folder) == 2, vim.fn.readdir(folder))
 end)
 
 test('stopping', function()

@@ -29,7 +29,13 @@ function M.attach(client_id, buf)
   local client = vim.lsp.get_client_by_id(client_id)
   if not client or client.name ~= 'perfline' then return end
   require('perfline.colors').define()
+  require('perfline.sources').attach(client)
   if config.options.hints then vim.lsp.inlay_hint.enable(true, { bufnr = buf }) end
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    group = vim.api.nvim_create_augroup('perfline.hints.' .. buf, {}),
+    buffer = buf,
+    callback = function() require('perfline.hints').on_shown(buf) end,
+  })
   if config.options.lenses then
     if vim.lsp.codelens.enable then
       vim.lsp.codelens.enable(true, { bufnr = buf })

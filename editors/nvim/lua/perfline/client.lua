@@ -96,6 +96,9 @@ local function on_status(client_id, status)
   if status.loaded then require('perfline.recent').add(status.inputs) end
   require('perfline.format').send()
   require('perfline.heat').refresh_all(client_id)
+  local server = vim.lsp.get_client_by_id(client_id)
+  require('perfline.hints').on_change(server and vim.tbl_keys(server.attached_buffers) or {})
+  require('perfline.sources').on_status(client_id, status)
   vim.api.nvim_exec_autocmds('User', { pattern = 'PerflineStatus', modeline = false, data = status })
   vim.cmd.redrawstatus()
 end
@@ -259,17 +262,30 @@ function M.values()
   return answer and without_null(answer.result) or {}
 end
 
--- Sends the server its settings again.
----@param settings table
-function M.configure(settings)
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
-    client.settings = { perfline = settings }
-    if vim.fn.has('nvim-0.11') == 1 then
-      client:notify('workspace/didChangeConfiguration', { settings = client.settings })
-    else
-      client.notify('workspace/didChangeConfiguration', { settings = client.settings })
-    end
+---@param client vim.lsp.Client
+---@param method string
+---@param parameters table
+function M.notify(client, method, parameters)
+  if vim.fn.has('nvim-0.11') == 1 then
+    client:notify(method, parameters)
+  else
+    client.notify(method, parameters)
   end
+end
+
+-- Sends a server other settings.
+---@param client vim.lsp.Client
+---@param settings table with the section `perfline`
+function M.set_settings(client, settings)
+  client.settings = settings
+  M.notify(client, 'workspace/didChangeConfiguration', { settings = settings })
+end
+
+-- Sends a server settings in place of those of the same names; all others stay as they are.
+---@param client vim.lsp.Client
+---@param changes table
+function M.configure(client, changes)
+  M.set_settings(client, vim.tbl_deep_extend('force', client.settings or {}, { perfline = changes }))
 end
 
 return M

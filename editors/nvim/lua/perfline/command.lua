@@ -169,6 +169,12 @@ local subcommands = {
     complete = function() return { '@file' } end,
   },
   recent = { run = recent },
+  locate = {
+    -- A path may have spaces.
+    run = function(call) require('perfline.sources').locate(table.concat(call.words, ' ')) end,
+    complete = one_of({ '@dir' }),
+  },
+  sources = { run = function() require('perfline.sources').choose() end },
   unload = {
     run = function()
       client.ask('unload', {}, function() client.say('no recording is shown') end)
@@ -266,7 +272,8 @@ function M.complete(lead, line)
   else
     local complete = subcommands[name] and subcommands[name].complete
     found = complete and complete(words) or {}
-    if found[1] == '@file' then return vim.fn.getcompletion(lead, 'file') end
+    local kind = (found[1] or ''):match('^@(%l+)$')
+    if kind then return vim.fn.getcompletion(lead, kind) end
   end
   return vim.tbl_filter(function(it) return vim.startswith(it, lead) end, found)
 end

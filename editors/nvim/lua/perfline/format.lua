@@ -51,7 +51,9 @@ function M.send()
   local now = template()
   if now == (sent or 'auto') then return end
   sent = now
-  client.configure(vim.tbl_deep_extend('force', config.options.settings, { hints = { format = now } }))
+  for _, server in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
+    client.configure(server, { hints = { format = now } })
+  end
 end
 
 -- Takes the named format, or the next.

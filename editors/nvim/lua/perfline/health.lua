@@ -77,6 +77,15 @@ local function evidence(status)
       sources.missing
     )
   )
+  if sources.missing > 0 then
+    vim.health.warn('Source files were not found', { ':Perfline locate asks for their folder' })
+  end
+  if sources.ambiguous > 0 then
+    vim.health.warn(
+      ('%d source files are there more than once'):format(sources.ambiguous),
+      { ':Perfline sources asks which ones were recorded' }
+    )
+  end
   if #status.sitePackages > 0 then
     vim.health.ok('Library code: ' .. table.concat(status.sitePackages, ', '))
   else

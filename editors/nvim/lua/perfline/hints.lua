@@ -3,6 +3,8 @@
 -- Neovim keeps which lines it has drawn by the version of the text. A recording changes hints and not the text: a line that was drawn
 -- before the answer came, however shortly, keeps its old hint. Turning hints on once more makes Neovim forget what it has drawn (and
 -- ask again; that answer is the same, and all is quiet).
+--
+-- It also asks only for buffers in windows: those that were hidden when numbers changed are asked for when they are shown again.
 local M = {}
 
 -- The last answer for each buffer.
@@ -26,7 +28,30 @@ function M.on_answer(failure, hints, context)
   return vim.lsp.handlers['textDocument/inlayHint'](failure, vim.deepcopy(hints), context)
 end
 
+-- Buffers whose hints are old.
+---@type table<integer, true>
+local hidden = {}
+
+-- Numbers of these buffers may have changed.
+---@param bufs integer[]
+function M.on_change(bufs)
+  for _, buf in ipairs(bufs) do
+    if #vim.fn.win_findbuf(buf) == 0 then hidden[buf] = true end
+  end
+end
+
 ---@param buf integer
-function M.forget(buf) answers[buf] = nil end
+function M.on_shown(buf)
+  if hidden[buf] and vim.lsp.inlay_hint.is_enabled({ bufnr = buf }) then
+    vim.lsp.inlay_hint.enable(true, { bufnr = buf })
+  end
+  hidden[buf] = nil
+end
+
+---@param buf integer
+function M.forget(buf)
+  answers[buf] = nil
+  hidden[buf] = nil
+end
 
 return M
