@@ -124,8 +124,8 @@ export class Bench {
   }
 
   /** A window on a folder or a `.code-workspace`, with a file open: relative to the folder, or absolute. */
-  async open(folder, file) {
-    const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  async open(folder, file, size = { viewport: { width: 1280, height: 800 } }) {
+    const context = await this.browser.newContext(size);
     context.setDefaultTimeout(PATIENCE_MS);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await context.addInitScript(() => {
@@ -183,15 +183,15 @@ export class Window {
     await this.context.close();
   }
 
-  /** The visible lines of the editor with their hints, by line number. */
-  async lines() {
-    return this.page.evaluate(() => {
-      const editor = document.querySelector('.editor-instance .monaco-editor');
+  /** The visible lines of an editor, the first from the left, with their hints, by line number. */
+  async lines(place = 0) {
+    return this.page.evaluate((place) => {
+      const editor = document.querySelectorAll('.editor-instance')[place].querySelector('.monaco-editor');
       const numbers = [...editor.querySelectorAll('.margin-view-overlays > div')];
       const byTop = new Map(numbers.map((it) => [it.style.top, it.querySelector('.line-numbers')?.textContent.trim()]));
       const texts = [...editor.querySelectorAll('.view-lines > .view-line')];
       return Object.fromEntries(texts.map((it) => [byTop.get(it.style.top), globalThis.textWithHints(it)]));
-    });
+    }, place);
   }
 
   /** Waits until a visible line, recognised by its code, matches. */
@@ -400,7 +400,7 @@ export class Window {
     await this.page.keyboard.press('Escape');
   }
 
-  /** For people to look at; the README shows some of them. A hover goes away when the mouse does. */
+  /** For people to look at. A hover goes away when the mouse does. */
   async screenshot(name, { keepMouse = false, ...options } = {}) {
     if (!keepMouse) {
       await this.page.mouse.move(640, 5);

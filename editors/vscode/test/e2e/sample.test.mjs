@@ -1,4 +1,4 @@
-// The first run: walkthrough and sample; and the pictures of the README in other themes.
+// The first run: walkthrough and sample; and heat in other themes and styles.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 
