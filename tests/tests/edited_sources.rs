@@ -32,13 +32,9 @@ fn programs() -> Vec<(String, String)> {
             )
         })
         .collect();
-    // Those that came later are last, so that the others are edited as they were before.
-    programs.sort_by_key(|(name, _)| (LATER.iter().any(|it| name.starts_with(it)), name.clone()));
+    programs.sort();
     programs
 }
-
-/// What the names of programs begin with that were added last.
-const LATER: [&str; 2] = ["compiled_", "graphs"];
 
 /// A line of an edited text.
 #[derive(Debug, Clone)]
@@ -93,6 +89,12 @@ type EditedText = Vec<EditedLine>;
 struct Random(u64);
 
 impl Random {
+    /// So that a program is edited as before when others are added: FNV-1a.
+    fn of_name(name: &str) -> Self {
+        let hash = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, hash))
+    }
+
     fn below(&mut self, n: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -117,11 +119,21 @@ fn begin_in_string(text: &EditedText) -> Vec<bool> {
     text.iter().map(begins).collect()
 }
 
+/// A line without the comment that an edit put there.
+fn without_comment(line: &str) -> &str {
+    line.split("  # perfline:").next().unwrap_or(line)
+}
+
 /// Rows of functions: from the `def` (or decorator) to after the last line.
 fn functions(text: &EditedText) -> Vec<std::ops::Range<usize>> {
-    let is_def = |it: &EditedLine| it.text.trim_start().starts_with("def ");
+    blocks(text, &["def "])
+}
+
+/// Rows of blocks that begin with one of `words` (or a decorator), to after the last line.
+fn blocks(text: &EditedText, words: &[&str]) -> Vec<std::ops::Range<usize>> {
+    let begins = |it: &EditedLine| words.iter().any(|word| it.text.trim_start().starts_with(word));
     let mut found = Vec::new();
-    for row in (0..text.len()).filter(|&row| is_def(&text[row])) {
+    for row in (0..text.len()).filter(|&row| begins(&text[row])) {
         let depth = text[row].indentation().len();
         let is_inside = |it: &EditedLine| {
             !it.is_code() || it.indentation().len() > depth || it.text.trim_start().starts_with(')')
@@ -201,8 +213,9 @@ const EDITS: &[(&str, Operation)] = &[
             return;
         };
         for line in text.iter_mut() {
+            let (code, comment) = line.text.split_at(without_comment(&line.text).len());
             let mut parts = Vec::new();
-            for part in line.text.split_inclusive(|it: char| !it.is_alphanumeric() && it != '_') {
+            for part in code.split_inclusive(|it: char| !it.is_alphanumeric() && it != '_') {
                 let word = part.trim_end_matches(|it: char| !it.is_alphanumeric() && it != '_');
                 parts.push(if word == name {
                     part.replacen(word, &format!("{word}_renamed"), 1)
@@ -210,7 +223,7 @@ const EDITS: &[(&str, Operation)] = &[
                     part.to_owned()
                 });
             }
-            let renamed = parts.concat();
+            let renamed = parts.concat() + comment;
             if renamed != line.text {
                 *line = line.changed(renamed);
             }
@@ -377,12 +390,12 @@ fn figures(map: &LineMap, n_lines: u32, ran: &EditedText, now: &EditedText, what
     let went: BTreeMap<u32, (u32, bool)> =
         (1..).zip(now).filter_map(|(line, it)| Some((it.was?, (line, it.is_changed)))).collect();
     let in_order = in_order(&went);
-    // An equal statement in the place of one that was taken away from its function is the same text: nobody can see it, or
-    // needs to.
-    let spelled = |text: &str| text.split_whitespace().collect::<String>();
+    // An equal statement in the place of one that was taken away from its function, or from the body of its class, is the
+    // same text: nobody can see it, or needs to.
+    let spelled = |text: &str| without_comment(text).split_whitespace().collect::<String>();
     let count = |text: &EditedText, row: usize| {
         let line = spelled(&text[row].text);
-        let rows = functions(text).into_iter().rfind(|it| it.contains(&row));
+        let rows = blocks(text, &["def ", "class "]).into_iter().rfind(|it| it.contains(&row));
         let rows = rows.unwrap_or(0..text.len());
         (text[rows].iter().filter(|it| spelled(&it.text) == line).count(), line)
     };
@@ -472,8 +485,8 @@ fn edited(name: &str, ran: &str, kinds: &[usize], random: &mut Random) -> [Figur
 fn no_number_stands_on_a_wrong_line_and_unchanged_lines_keep_theirs() {
     let programs = programs();
     let mut by_kind = vec![[Figures::default(); 2]; EDITS.len() + 1];
-    for (seed, (name, ran)) in programs.iter().enumerate() {
-        let mut random = Random(seed as u64 + 1);
+    for (name, ran) in &programs {
+        let mut random = Random::of_name(name);
         for (kind, sums) in by_kind.iter_mut().enumerate().take(EDITS.len()) {
             for _ in 0..3 {
                 let found = edited(name, ran, &[kind], &mut random);

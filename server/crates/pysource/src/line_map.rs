@@ -207,11 +207,16 @@ impl LineMap {
     /// lines of which some may be the same. Looks where the lines `changed` of the current text are, whose hashes
     /// `hash_at` gives.
     fn restore(&mut self, changed: Range<u32>, hash_at: impl Fn(u32) -> u64) {
+        let blank = hash("");
         let n_recorded = self.recorded.len() as u32;
         let end = LineRun { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
+        // Lines of the change that are not known to be recorded ones.
+        let is_known = |line| {
+            self.recorded(line).and_then(|it| self.current(it)).is_some_and(|it| !it.is_edited)
+        };
+        let written = changed.clone().filter(|&line| !is_known(line)).map(&hash_at);
+        let written = counts(written);
         let before = std::mem::take(&mut self.runs);
-        // A line beside the change that reads like one in it may be a copy of the one that was changed.
-        let rewritten: FxHashSet<u64> = changed.clone().map(&hash_at).collect();
         let (mut at_old, mut at_new) = (1, 1);
         let mut edited = Vec::new();
         for run in before.into_iter().chain([end]) {
@@ -224,14 +229,27 @@ impl LineMap {
             if is_changed && !old.is_empty() && !new.is_empty() {
                 let hashes: Vec<u64> = new.clone().map(&hash_at).collect();
                 let recorded = &self.recorded[old.start as usize - 1..old.end as usize - 1];
-                let is_doubtful =
-                    |row: u32, hash: u64| !changed.contains(&row) && rewritten.contains(&hash);
+                // Where more lines read so than did, it is in doubt which ones these are: others are copies.
+                let beside = new.clone().filter(|line| !changed.contains(line)).map(&hash_at);
+                let (ran, beside) = (counts(recorded.iter().copied()), counts(beside));
+                let n =
+                    |counts: &FxHashMap<u64, u32>, hash| counts.get(&hash).copied().unwrap_or(0);
+                let is_doubtful = |hash: u64| {
+                    hash != blank && n(&ran, hash) < n(&beside, hash) + n(&written, hash)
+                };
                 edited = with_found(edited, recorded, &hashes, (old.start, new.start), is_doubtful);
             }
             edited.drain(..).chain([run]).for_each(|run| push(&mut self.runs, run));
             (at_old, at_new) = (run.old + run.len, run.new_end());
         }
     }
+}
+
+/// How often each key is there.
+fn counts(keys: impl Iterator<Item = u64>) -> FxHashMap<u64, u32> {
+    let mut counts = FxHashMap::default();
+    keys.for_each(|it| *counts.entry(it).or_default() += 1);
+    counts
 }
 
 /// `edited` and the lines that are the same in `old` and `new`, which begin at the lines `first`. What the edits say
@@ -241,7 +259,7 @@ fn with_found(
     old: &[u64],
     new: &[u64],
     first: (u32, u32),
-    is_doubtful: impl Fn(u32, u64) -> bool,
+    is_doubtful: impl Fn(u64) -> bool,
 ) -> Vec<LineRun> {
     let hunks = diff(old, new);
     let found = unchanged(&hunks, old.len() as u32).filter(|run| run.len > 0);
@@ -249,7 +267,7 @@ fn with_found(
     let mut runs: Vec<LineRun> = Vec::new();
     for run in found {
         let at = first.1 + run.new;
-        let is_edited = is_doubtful(at, new[run.new as usize]);
+        let is_edited = is_doubtful(new[run.new as usize]);
         push(&mut runs, LineRun { old: first.0 + run.old, new: at, len: 1, is_edited });
     }
     if runs.is_empty() {
@@ -427,7 +445,7 @@ fn statements(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(Hunk, Vec<LineRun
     let after = logical_lines(&new[part(new, &hunk.after)]);
     let keys = |it: &[LogicalLine<'_>]| it.iter().map(|it| hash_of(&it.key)).collect::<Vec<_>>();
     let (old_keys, new_keys) = (keys(&before), keys(&after));
-    let (n_old, n_new) = (counts(&old_keys), counts(&new_keys));
+    let (n_old, n_new) = (counts(old_keys.iter().copied()), counts(new_keys.iter().copied()));
     let is_one = |key: u64| n_old.get(&key) == Some(&1) && n_new.get(&key) == Some(&1);
     let hunks = diff(&old_keys, &new_keys);
     let same = unchanged(&hunks, before.len() as u32);
@@ -457,13 +475,6 @@ fn statements(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(Hunk, Vec<LineRun
         found.push((Hunk { before, after }, lines));
     }
     found
-}
-
-/// How often each key is there.
-fn counts(keys: &[u64]) -> FxHashMap<u64, u32> {
-    let mut counts = FxHashMap::default();
-    keys.iter().for_each(|it| *counts.entry(*it).or_default() += 1);
-    counts
 }
 
 /// The lines (counted from `first`) of a replaced part that are in it more, or less, often than before.
