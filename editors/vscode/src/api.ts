@@ -69,6 +69,12 @@ export interface BaselineStatus {
 
 export interface Status {
   version: string;
+  /** The folder of what is shown; null where nothing is. */
+  folder: string | null;
+  /** Whether the user named its files, so that no newer recording takes their place. */
+  pinned: boolean;
+  /** What is shown of other folders of the workspace. */
+  others: OtherRecording[];
   view: View;
   loaded: boolean;
   loading: boolean;
@@ -86,6 +92,21 @@ export interface Status {
   sources: { found: number; edited: number; missing: number; ambiguous: number };
   sitePackages: string[];
   summary: string;
+}
+
+/** What is shown of a folder of the workspace that is not looked at. */
+export interface OtherRecording {
+  folder: string;
+  pinned: boolean;
+  loading: boolean;
+  paths: string[];
+  /** Null while it is being loaded the first time, or where it cannot be. */
+  name: string | null;
+}
+
+/** What `perfline.load` loaded, as far as it is used. */
+export interface LoadAnswer {
+  folder: string;
 }
 
 /** Where the files of a recorded folder are, as a setting says it. */
@@ -224,7 +245,10 @@ export interface FoundRecording {
   commit: string | null;
   /** Whether files that git tracks differed from it then. */
   dirty: boolean | null;
+  /** Whether it is shown: in a workspace of several folders, of one of them. */
   loaded: boolean;
+  /** Whether the user named it, so that no newer recording of its folder takes its place. */
+  pinned: boolean;
 }
 
 export interface FoundRecordings {

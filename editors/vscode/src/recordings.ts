@@ -95,8 +95,9 @@ export class Recordings {
     });
   }
 
-  async loadPaths(paths: string[] | undefined): Promise<void> {
-    await report(() => this.session.loadRecording(paths));
+  /** Loads these files, or the newest recording: of a folder, or of the one that is looked at. */
+  async loadPaths(paths: string[] | undefined, folder?: string): Promise<void> {
+    await report(() => this.session.loadRecording(paths, folder));
   }
 
   private recent(): string[][] {

@@ -52,7 +52,7 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
   }
 
   /** Moves the files of a recording to the trash, or deletes them where there is none; asks before. */
-  async delete({ name, paths, beside, loaded }: FoundRecording): Promise<void> {
+  async delete({ name, paths, beside, folder, pinned }: FoundRecording): Promise<void> {
     const files = [...paths, ...beside].map((it) => vscode.Uri.file(it));
     const detail = files.map((it) => vscode.workspace.asRelativePath(it)).join('\n');
     const isSure = async (question: string, answer: string) =>
@@ -73,8 +73,8 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
         void vscode.window.showErrorMessage(vscode.l10n.t('Perfline: {0}', messageOf(error)));
       }
     }
-    if (loaded && this.session.isPinned) {
-      await this.recordings.loadNewest();
+    if (pinned) {
+      await this.recordings.loadPaths(undefined, folder);
     }
     this.refresh();
   }
@@ -84,14 +84,16 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
       return [];
     }
     const found = await this.session.server.ask<FoundRecordings>('perfline.recordings');
-    const [newest] = found?.recordings ?? [];
+    const { status } = this.session;
+    const newest = found?.recordings.find((it) => it.folder === status?.folder);
     const isOld = found?.mode === 'named' && newest?.loaded === false;
-    this.tree.message = isOld ? vscode.l10n.t('A newer recording than the one that is shown: {0}', newest.name) : '';
+    this.tree.message =
+      isOld && newest ? vscode.l10n.t('A newer recording than the one that is shown: {0}', newest.name) : '';
     return found?.recordings ?? [];
   }
 
   getTreeItem(recording: FoundRecording): vscode.TreeItem {
-    const { name, paths, loaded, modified } = recording;
+    const { name, paths, loaded, pinned: isPinned, modified } = recording;
     const item = new vscode.TreeItem(nameOf(recording));
     const isBaseline = this.session.status?.baseline?.paths.join() === paths.join();
     const facts = [
@@ -100,7 +102,6 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
       ...factsOf(recording),
     ];
     item.description = facts.join(' · ');
-    const isPinned = loaded && this.session.isPinned;
     const icon = isPinned ? 'pinned' : loaded ? 'check' : isBaseline ? 'git-compare' : 'history';
     item.iconPath = loaded
       ? new vscode.ThemeIcon(icon, new vscode.ThemeColor('list.highlightForeground'))

@@ -2,15 +2,23 @@
 
 import * as vscode from 'vscode';
 
-import type { BaselineStatus, Charge, Filter, FilterValues, Metric, Status, View } from './api';
+import type { BaselineStatus, Charge, Filter, FilterValues, LoadAnswer, Metric, Status, View } from './api';
 import type { Server } from './server';
 
-/** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
-type Load = { paths: string[] } | 'off' | undefined;
+/** Files by the folder of the code that they are about. */
+type FilesByFolder = Record<string, string[]>;
+
+/** What the user chose to see of the recording of a folder. */
+interface Choice {
+  folder: string | null;
+  step?: View['step'];
+  rank?: View['rank'];
+  filter?: Filter;
+}
 
 /** Where the files are remembered that the user chose to show, and to compare with. */
-const CHOSEN = 'perfline.chosen';
-const BASELINE = 'perfline.baseline';
+const PINNED = 'perfline.pinned';
+const BASELINES = 'perfline.baselines';
 
 export class Session implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
@@ -18,11 +26,10 @@ export class Session implements vscode.Disposable {
   readonly onDidChange = this.emitter.event;
 
   private latest: Status | undefined;
-  private load: Load;
+  /** Whether the user took all numbers away. */
+  private isOff = false;
   private metric: { metric: string; charge?: string } | undefined;
-  private step: View['step'] | undefined;
-  private rank: View['rank'] | undefined;
-  private filter: Filter | undefined;
+  private choice: Choice = { folder: null };
   /** A document in the workspace folder that was looked at last. */
   private looked: vscode.Uri | undefined;
   private readonly subscriptions: vscode.Disposable[];
@@ -31,8 +38,6 @@ export class Session implements vscode.Disposable {
     readonly server: Server,
     private readonly memory: vscode.Memento,
   ) {
-    const paths = memory.get<string[]>(CHOSEN);
-    this.load = paths === undefined ? undefined : { paths };
     this.subscriptions = [
       server.onDidChangeStatus((status) => this.show(status)),
       vscode.window.onDidChangeActiveTextEditor((editor) => void this.lookAt(editor)),
@@ -51,33 +56,48 @@ export class Session implements vscode.Disposable {
     return this.latest;
   }
 
-  /** Loads these files, or the newest recording in the workspace; rejects if nothing could be loaded. */
-  async loadRecording(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<void> {
-    await this.server.request('perfline.load', paths === undefined ? {} : { paths }, token);
-    this.choose(paths === undefined ? undefined : { paths });
+  /** Loads these files, or the newest recording: of a folder, or of the one that is looked at; rejects if nothing could be loaded. */
+  async loadRecording(paths: string[] | undefined, folder?: string): Promise<void> {
+    const before = this.latest?.folder;
+    const loaded = await this.server.request<LoadAnswer>('perfline.load', { paths, folder });
+    this.isOff = false;
+    // The folder of these files is in front then, until an editor of any folder is chosen.
+    this.looked = folder === undefined ? undefined : this.looked;
+    if (paths === undefined && folder === undefined && before != null) {
+      await this.remember(PINNED, before, undefined);
+    }
+    await this.remember(PINNED, loaded.folder, paths);
+    this.emitter.fire();
   }
 
   /** Compares what is shown with these files, or with the recording before it; rejects if that cannot be. */
   async setBaseline(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<BaselineStatus> {
-    const args = paths === undefined ? {} : { paths };
-    const found = await this.server.request<BaselineStatus>('perfline.setBaseline', args, token);
-    void this.memory.update(BASELINE, found.paths);
+    const folder = this.latest?.folder;
+    const found = await this.server.request<BaselineStatus>('perfline.setBaseline', { paths }, token);
+    if (folder != null) {
+      await this.remember(BASELINES, folder, found.paths);
+    }
     return found;
   }
 
   async clearBaseline(): Promise<void> {
-    void this.memory.update(BASELINE, undefined);
+    const folder = this.latest?.folder;
+    if (folder != null) {
+      await this.remember(BASELINES, folder, undefined);
+    }
     await this.server.request('perfline.clearBaseline');
   }
 
   /** Whether the user chose what is shown, so that no newer recording takes its place. */
   get isPinned(): boolean {
-    return typeof this.load === 'object';
+    return this.latest?.pinned === true;
   }
 
   async unload(): Promise<void> {
     await this.server.request('perfline.unload');
-    this.choose('off');
+    this.isOff = true;
+    await this.memory.update(PINNED, undefined);
+    this.emitter.fire();
   }
 
   async setMetric(metric: Metric | 'auto', charge?: Charge): Promise<void> {
@@ -88,17 +108,17 @@ export class Session implements vscode.Disposable {
 
   async setStep(step: View['step']): Promise<void> {
     await this.server.request('perfline.setStep', { step });
-    this.step = step;
+    this.choose({ step });
   }
 
   async setRank(rank: View['rank']): Promise<void> {
     await this.server.request('perfline.setRank', { rank });
-    this.rank = rank;
+    this.choose({ rank });
   }
 
   async setFilter(filter: Filter): Promise<void> {
     await this.server.request('perfline.setFilter', filter);
-    this.filter = filter;
+    this.choose({ filter });
   }
 
   /** What a filter can be given of the recording; nothing where none is loaded. */
@@ -110,7 +130,7 @@ export class Session implements vscode.Disposable {
     vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
 
-  /** Of several workspace folders, the newest recording in the one that is looked at is shown. */
+  /** Of several workspace folders, commands and views are about the recording of the one that is looked at. */
   private async lookAt(editor: vscode.TextEditor | undefined, isNewServer = false): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const uri = editor?.document.uri ?? this.looked;
@@ -125,40 +145,56 @@ export class Session implements vscode.Disposable {
     }
   }
 
-  private choose(load: Load): void {
-    this.load = load;
-    void this.memory.update(CHOSEN, typeof load === 'object' ? load.paths : undefined);
-    this.emitter.fire();
+  /** What was chosen for the recording of another folder does not hold for that of this one. */
+  private choose(choice: Omit<Choice, 'folder'>): void {
+    const folder = this.latest?.folder ?? null;
+    this.choice = { ...(this.choice.folder === folder ? this.choice : {}), ...choice, folder };
+  }
+
+  private async remember(key: string, folder: string, paths: string[] | undefined): Promise<void> {
+    const { [folder]: _, ...others } = this.memory.get<FilesByFolder>(key, {});
+    await this.memory.update(key, paths === undefined ? others : { ...others, [folder]: paths });
   }
 
   private async restore(): Promise<void> {
     const { server } = this;
-    if (typeof this.load === 'object' && !(await areThere(this.load.paths))) {
-      this.choose(undefined);
-    }
     await this.lookAt(vscode.window.activeTextEditor, true);
-    if (this.load === 'off') {
+    if (this.isOff) {
       await server.ask('perfline.unload');
-    } else if (this.load !== undefined) {
-      await server.ask('perfline.load', this.load);
+    } else {
+      await this.restoreFiles(PINNED, 'perfline.load');
     }
-    const baseline = this.memory.get<string[]>(BASELINE);
-    if (baseline !== undefined && (await areThere(baseline))) {
-      await server.ask('perfline.setBaseline', { paths: baseline });
-    }
+    await this.restoreFiles(BASELINES, 'perfline.setBaseline');
     if (this.metric !== undefined) {
       await server.ask('perfline.setMetric', this.metric);
     }
-    if (this.step !== undefined) {
-      await server.ask('perfline.setStep', { step: this.step });
-    }
-    if (this.rank !== undefined) {
-      await server.ask('perfline.setRank', { rank: this.rank });
-    }
-    if (this.filter !== undefined) {
-      await server.ask('perfline.setFilter', this.filter);
+    const { folder, step, rank, filter } = this.choice;
+    const status = await server.ask<Status>('perfline.status');
+    if (status !== undefined && status.folder === folder) {
+      if (step !== undefined) {
+        await server.ask('perfline.setStep', { step });
+      }
+      if (rank !== undefined) {
+        await server.ask('perfline.setRank', { rank });
+      }
+      if (filter !== undefined) {
+        await server.ask('perfline.setFilter', filter);
+      }
     }
     this.show(await server.ask<Status>('perfline.status'));
+  }
+
+  /** Sends what was chosen for each folder; forgets files that are gone. */
+  private async restoreFiles(key: string, command: string): Promise<void> {
+    const isInWorkspace = (folder: string) =>
+      (vscode.workspace.workspaceFolders ?? []).some((it) => it.uri.fsPath === folder);
+    for (const [folder, paths] of Object.entries(this.memory.get<FilesByFolder>(key, {}))) {
+      if (await areThere(paths)) {
+        await this.server.ask(command, isInWorkspace(folder) ? { paths, folder } : { paths });
+      } else {
+        await this.remember(key, folder, undefined);
+      }
+    }
   }
 
   private show(status: Status | undefined): void {

@@ -129,6 +129,11 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
     line(`${vscode.workspace.asRelativePath(input.path)}${partly}`);
   }
   line(shown);
+  for (const { folder, name } of status.others) {
+    if (name !== null) {
+      line(vscode.l10n.t('In {0}: {1}', path.basename(folder), name));
+    }
+  }
   if (status.baseline !== null) {
     line(vscode.l10n.t('Baseline: {0}. {1}', status.baseline.name, status.baseline.verdict ?? ''));
   }

@@ -1,6 +1,5 @@
 // Where the sources of a recording are: in which of two files, in which folder, in which folder of the workspace.
-import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 
@@ -15,9 +14,11 @@ before(async () => {
 afterEach(keepFailure);
 after(() => bench.stop());
 
-/** What the settings of a workspace say of where sources are. */
-const mappings = (folder) =>
-  JSON.parse(readFileSync(path.join(folder, '.vscode/settings.json'), 'utf8'))['perfline.sources.map'];
+/** What the settings of a workspace say of where sources are; `undefined` where there are none yet. */
+const mappings = (folder) => {
+  const settings = path.join(folder, '.vscode/settings.json');
+  return existsSync(settings) ? JSON.parse(readFileSync(settings, 'utf8'))['perfline.sources.map'] : undefined;
+};
 
 test('of two files that may have been recorded, the user chooses one', async () => {
   const folder = slowModel();
@@ -34,7 +35,7 @@ test('of two files that may have been recorded, the user chooses one', async () 
   await window.pick('b/slow_model.py');
   await window.goTo(46);
   await window.line('x.max().item() > 100', /wait ×6/);
-  assert.deepEqual(mappings(folder), { 'slow_model.py': 'b/slow_model.py' });
+  await until(() => mappings(folder)?.['slow_model.py'] === 'b/slow_model.py', 'the setting');
   await window.close();
 });
 
@@ -56,21 +57,35 @@ test('files that were not found are found in the folder that the user names', as
   await window.close();
 });
 
-test('of several folders, the recording of the one that is looked at is shown', async () => {
+test('each of several folders shows its own recording, also after the window is loaded again', async () => {
   const workspace = path.join(temporaryFolder(), 'two.code-workspace');
   const [first, second] = [slowModel(), uploads()];
+  copyFileSync(path.join(first, 'slow_model.json.gz'), path.join(first, 'older.json.gz'));
+  utimesSync(path.join(first, 'older.json.gz'), 1e9, 1e9);
   const folders = [first, second].map((it) => ({ path: it, name: path.basename(it) }));
   writeFileSync(workspace, JSON.stringify({ folders }));
   const window = await bench.open(workspace, path.join(first, 'slow_model.py'));
   await window.status(/slow_model\.json\.gz/);
-  await window.goTo(46);
-  await window.line('x.max().item() > 100', /wait ×6/);
+  await window.command('View: Split Editor Right');
   await window.quickInput('Control+p', 'uploads.py');
   await window.pick('uploads.py');
   await window.status(/uploads\.json\.gz/);
-  await until(async () => Object.keys(await window.heat()).length > 0, 'lines with heat');
-  await window.quickInput('Control+p', 'slow_model.py');
-  await window.pick('slow_model.py');
-  await window.status(/slow_model\.json\.gz/);
+  await window.goTo(30);
+  const isUpload = (it) => /batch\.to\(DEVICE, copy=True\)\s*279 µs/.test(it);
+  await until(async () => Object.values(await window.lines(1)).some(isUpload), 'the hint of the upload');
+  // Those of the other folder stay beside it.
+  await window.line('s = F.silu(self.squeeze(x))', /286 µs gpu/);
+  await window.screenshot('folders');
+  await window.command('Perfline: Focus on Recordings View');
+  // A list that is drawn anew at this moment takes no click.
+  await until(async () => {
+    await window.page.locator('.monaco-list-row', { hasText: 'older' }).last().click();
+    return window.status(/older\.json\.gz/, 5000).catch(() => false);
+  }, 'the older recording');
+  await window.page.reload();
+  await window.status(/older\.json\.gz/);
+  await window.quickInput('Control+p', 'uploads.py');
+  await window.pick('uploads.py');
+  await window.status(/uploads\.json\.gz/);
   await window.close();
 });

@@ -19,6 +19,7 @@ const UNREAD: FoundRecording = {
   commit: null,
   dirty: null,
   loaded: false,
+  pinned: false,
 };
 const READ: FoundRecording = { ...UNREAD, steps: 3, timeText: '19.2 ms' };
 
