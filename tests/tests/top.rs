@@ -94,10 +94,10 @@ fn a_wide_screen_has_the_list_beside_the_source_and_the_details() {
          0.02 %   4.42 µs   ~ slow_model.py:69   metrics         Findings
          0.02 %    4.4 µs   ~ slow_model.py:63   huber             slow_model.py:97 gpu-idle: the GPU idles 2.88 ms per step while the CPU is
          0.02 %   4.12 µs   ~ slow_model.py:95   train_step          here: 97.3 % with nothing launched (15 % of the step)
-         0.02 %   4.06 µs   ~ slow_model.py:100  train_step          Nothing is launched meanwhile.
-         0.02 %   3.79 µs   ~ slow_model.py:73   metrics           slow_model.py:97 memory-peak-line: 77.1 % of the peak of 1.38 MiB (1.07 MiB) on
-         0.01 %   2.22 µs   ~ slow_model.py:57   SlowModel.forw…     cuda:0
-         0.01 %   2.19 µs   ~ slow_model.py:62   huber               A smaller peak begins here: smaller batches, a narrower dtype, in-place or
+         0.02 %   4.06 µs   ~ slow_model.py:100  train_step          Compile the forward code with torch.compile: its backward pass is compiled with
+         0.02 %   3.79 µs   ~ slow_model.py:73   metrics             it. Larger batches give each kernel more to do.
+         0.01 %   2.22 µs   ~ slow_model.py:57   SlowModel.forw…   slow_model.py:97 memory-peak-line: 77.1 % of the peak of 1.38 MiB (1.07 MiB) on
+         0.01 %   2.19 µs   ~ slow_model.py:62   huber               cuda:0
         ↑↓ choose · Tab findings · m metric · t total · s step · / filter · ? keys · q end
     "#]].assert_eq(&screen);
 }

@@ -35,6 +35,7 @@ mod project_file;
 mod publish;
 mod service;
 mod session;
+mod session_snapshot;
 mod shown_code;
 mod shown_recording;
 mod snapshots;

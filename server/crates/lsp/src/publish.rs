@@ -11,7 +11,8 @@ use crate::api::execute_command::status;
 use crate::document::Document;
 use crate::ext::StatusChanged;
 use crate::loaded::LoadedRecording;
-use crate::session::{Session, SessionSnapshot};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 use crate::snapshots::Snapshots;
 use crate::{paths, to_proto};
 

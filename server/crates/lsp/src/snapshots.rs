@@ -6,9 +6,8 @@ use std::path::Path;
 use tower_lsp::lsp_types::Url;
 
 use crate::document::Document;
-use crate::loaded::LoadedRecording;
 use crate::paths;
-use crate::session::SessionSnapshot;
+use crate::session_snapshot::SessionSnapshot;
 
 /// A moment of what is shown of each folder.
 pub(crate) struct Snapshots {
@@ -24,9 +23,13 @@ impl Snapshots {
 
     /// What is shown of an open document. Touches the disk where several recordings are shown.
     pub(crate) fn of_document(&self, document: &Document) -> &SessionSnapshot {
-        let found = |it: &SessionSnapshot| it.has(|loaded| loaded.has_document(document));
+        let found = |it: &SessionSnapshot| {
+            it.loaded.as_deref().is_some_and(|loaded| loaded.has_document(document))
+        };
         let named = |it: &SessionSnapshot| {
-            it.has(|loaded| !loaded.keys_of(document, &it.folders).is_empty())
+            it.loaded
+                .as_deref()
+                .is_some_and(|loaded| !loaded.keys_of(document, &it.folders).is_empty())
         };
         self.first_of(document.path().map(Path::new), &[&found, &named])
     }
@@ -35,7 +38,9 @@ impl Snapshots {
     pub(crate) fn of_file(&self, uri: &Url) -> &SessionSnapshot {
         let path = paths::of_uri(uri);
         let found = |it: &SessionSnapshot| {
-            it.has(|loaded| path.as_deref().is_some_and(|it| !loaded.keys_of_path(it).is_empty()))
+            it.loaded.as_deref().is_some_and(|loaded| {
+                path.as_deref().is_some_and(|it| !loaded.keys_of_path(it).is_empty())
+            })
         };
         self.first_of(path.as_deref(), &[&found])
     }
@@ -68,11 +73,5 @@ impl Snapshots {
             holding.max_by_key(|((_, depth), _)| *depth).map(|(_, it)| *it)
         };
         has.iter().find_map(first).or_else(of_folder).unwrap_or(&self.front)
-    }
-}
-
-impl SessionSnapshot {
-    fn has(&self, has: impl Fn(&LoadedRecording) -> bool) -> bool {
-        self.loaded.as_deref().is_some_and(has)
     }
 }

@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 
 use crate::document::Document;
 use crate::ext;
-use crate::session::SessionSnapshot;
+use crate::session_snapshot::SessionSnapshot;
 
 /// The kind of actions that suppress a finding.
 pub(crate) const IGNORE: CodeActionKind = CodeActionKind::new("quickfix.ignore");

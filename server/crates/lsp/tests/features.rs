@@ -523,6 +523,7 @@ async fn hot_lines() {
         (1, &json!(4))
     );
     assert_eq!(wait["view"]["metric"], "auto", "another metric for this answer only");
+    assert_eq!(wait["view"]["effectiveMetric"], "wait");
     let part = json!([{"uri": uri, "firstLine": 4, "lastLine": 9}]);
     let hot = client.command("perfline.hotLines", part).await.unwrap();
     let lines: Vec<_> =

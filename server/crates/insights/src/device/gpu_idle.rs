@@ -5,7 +5,7 @@ use metrics::Scale;
 
 use super::common::{WARNING, finding, host_time};
 use super::detail::DeviceDetail;
-use super::launched_by::time_in_torch;
+use super::launched_by::{LaunchedBy, time_in_torch};
 use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
@@ -26,8 +26,9 @@ pub(crate) static RULE: Rule = Rule {
     thresholds: &[MINIMUM, WARNING],
     remedy: "For host wait on a line that mostly works in Python or on the CPU, move that work away from the thread that launches (workers of a \
              `DataLoader`, another thread), or do it while the device is busy. Where the line launches or is in PyTorch for most of its time, \
-             as in a call of the model, a replay of a graph or `optimizer.zero_grad()`, there is nothing to move, and no remedy is given. For \
-             other, look for streams that wait for each other, copies, and collectives.",
+             there is nothing to move: a call of the model, the backward pass or an optimizer launches fewer kernels when it is compiled, \
+             captured in a graph or fused; for a replay of a graph or `optimizer.zero_grad()` no remedy is given. For other, look for streams \
+             that wait for each other, copies, and collectives.",
     before: "for batch in loader:\n    batch = tokenize(batch)          # the device waits\n    train_step(batch)",
     after: "loader = DataLoader(dataset, collate_fn=tokenize, num_workers=4)\nfor batch in loader:\n    train_step(batch)",
     sources: &[
@@ -38,18 +39,24 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-/// Share of the thread time of a line, waits left out, from which it works for itself rather than for the device.
+/// Share of the thread time of a line, waits left out, from which it does what another thread can do.
 const MIN_MOVABLE: f64 = 0.5;
 
 /// Time for a kernel up to which the line launches, whatever library it does so through.
 const MAX_LAUNCH: Ns = Ns(500_000);
 
-/// Whether the line does something that another thread can do: it neither launches nor is in PyTorch for most of its time.
-fn is_movable(books: &LineBooks) -> bool {
+/// What to do about a line at which nothing is launched in time.
+fn host_remedy(books: &LineBooks) -> &'static str {
     let host = host_time(books);
     let launches = i64::try_from(books.launching.launches).unwrap_or(i64::MAX);
-    MAX_LAUNCH.saturating_mul(launches) < host
-        && MIN_MOVABLE * host.as_f64() <= (host - time_in_torch(books)).as_f64()
+    if host <= MAX_LAUNCH.saturating_mul(launches) {
+        LaunchedBy::of(books).remedy()
+    } else if MIN_MOVABLE * host.as_f64() <= (host - time_in_torch(books)).as_f64() {
+        "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
+         another thread), or do it while the device is busy."
+    } else {
+        "Nothing is launched meanwhile, and the CPU is in PyTorch for most of that time."
+    }
 }
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
@@ -64,12 +71,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let other = idle / devices - host - kernel;
         let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });
         let remedy = if kernel.max(other) <= host {
-            if is_movable(books) {
-                "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
-                 another thread), or do it while the device is busy."
-            } else {
-                "Nothing is launched meanwhile."
-            }
+            host_remedy(books)
         } else {
             "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
         };

@@ -81,34 +81,11 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
             return None;
         }
         let detail = DeviceDetail::LaunchBound { kernels, cuda, host, short };
-        let remedy = remedy(LaunchedBy::of(books));
+        let remedy = LaunchedBy::of(books).remedy();
         let draft = Costly::line(place, books, cost, Detail::Device(detail), remedy);
         finding(&RULE, scale, limits, draft)
     });
     findings.collect()
-}
-
-fn remedy(launched_by: LaunchedBy) -> &'static str {
-    match launched_by {
-        LaunchedBy::Compiled => {
-            "This code is compiled: mode=\"reduce-overhead\" launches its kernels in one call, as a CUDA graph, and larger batches \
-             give each more to do."
-        }
-        LaunchedBy::Backward => {
-            "Compile the forward code with torch.compile: its backward pass is compiled with it. Larger batches give each kernel more to do."
-        }
-        LaunchedBy::Optimizer => {
-            "fused=True (Adam, AdamW, SGD, Adagrad) updates a list of parameters in one kernel, foreach=True in a few; torch.compile \
-             takes the step of other optimizers."
-        }
-        LaunchedBy::FusedOptimizer => {
-            "The optimizer is fused: with larger batches the same data takes fewer of its steps."
-        }
-        LaunchedBy::Other => {
-            "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
-             one call, larger batches give each more to do."
-        }
-    }
 }
 
 /// Of findings that are sorted, the costliest first, leaves out those that only repeat that the run is launch-bound. Other

@@ -68,6 +68,30 @@ impl LaunchedBy {
             Self::Other
         }
     }
+
+    /// How the same is done with fewer launches.
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Compiled => {
+                "This code is compiled: mode=\"reduce-overhead\" launches its kernels in one call, as a CUDA graph, and larger batches \
+                 give each more to do."
+            }
+            Self::Backward => {
+                "Compile the forward code with torch.compile: its backward pass is compiled with it. Larger batches give each kernel more to do."
+            }
+            Self::Optimizer => {
+                "fused=True (Adam, AdamW, SGD, Adagrad) updates a list of parameters in one kernel, foreach=True in a few; torch.compile \
+                 takes the step of other optimizers."
+            }
+            Self::FusedOptimizer => {
+                "The optimizer is fused: with larger batches the same data takes fewer of its steps."
+            }
+            Self::Other => {
+                "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
+                 one call, larger batches give each more to do."
+            }
+        }
+    }
 }
 
 fn is_most(part: Ns, whole: Ns) -> bool {

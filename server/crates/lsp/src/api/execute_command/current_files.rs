@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{Range, Url};
 
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
-use crate::session::SessionSnapshot;
+use crate::session_snapshot::SessionSnapshot;
 use crate::{paths, to_proto};
 
 /// The files of a recording, as they are now.

@@ -15,7 +15,8 @@ use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::session::{Session, SessionSnapshot};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
     picture(session, graph).await

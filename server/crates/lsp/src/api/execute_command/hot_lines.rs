@@ -12,8 +12,9 @@ use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid, text, with_metric};
 use super::current_files::{CurrentFiles, extend, mark, whole};
-use super::status::view;
-use crate::session::{Session, SessionSnapshot};
+use super::status::{view, view_of_answer};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 
 /// Lines that are listed if it is not said how many.
 const LIMIT: u32 = 20;
@@ -124,7 +125,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             });
             extend(line, cost);
         }
-        json!({"view": view(snapshot), "lines": lines, "sums": sums, "rest": rest})
+        json!({"view": view_of_answer(snapshot, &shown), "lines": lines, "sums": sums, "rest": rest})
     };
     match at {
         Some(uri) => session.background_of(&uri, work).await,

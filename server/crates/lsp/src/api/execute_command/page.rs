@@ -19,7 +19,8 @@ use super::{memory_timeline, place, timeline};
 use crate::config::Recordings;
 use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::session::{Session, SessionSnapshot};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 
 /// The pictures that the page may begin with.
 const PICTURES: [&str; 4] = ["timeline", "flame", "memory", "ranks"];

@@ -13,7 +13,8 @@ use tower_lsp::jsonrpc::Result;
 use super::arguments::CommandArguments;
 use crate::Recordings;
 use crate::loader::{WorkspaceRecording, all, load_options};
-use crate::session::{RunFacts, Session, SessionSnapshot};
+use crate::session::{RunFacts, Session};
+use crate::session_snapshot::SessionSnapshot;
 
 /// Recordings that are listed if it is not said how many: each is looked at.
 const LIMIT: u32 = 100;

@@ -13,7 +13,8 @@ use crate::config::Recordings;
 use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
 use crate::paths;
-use crate::session::{Session, SessionSnapshot};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 
 /// Stops a load whose request was cancelled.
 pub(super) struct StopOnDrop(pub(super) Arc<AtomicBool>);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ide::{Period, ViewMetric};
+use ide::{Period, View, ViewMetric};
 use ledger::SourceFit;
 use loader::Input;
 use metrics::numbers::percent;
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
 use crate::loaded::LoadedRecording;
-use crate::session::{Session, SessionSnapshot};
+use crate::session::Session;
+use crate::session_snapshot::SessionSnapshot;
 use crate::snapshots::Snapshots;
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
@@ -150,6 +151,11 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 
 /// What is shown, and what else could be.
 pub(super) fn view(snapshot: &SessionSnapshot) -> Value {
+    view_of_answer(snapshot, &snapshot.view)
+}
+
+/// The same with the metric of an answer, which may be another one than that of what is shown.
+pub(super) fn view_of_answer(snapshot: &SessionSnapshot, answer: &View) -> Value {
     let view = &snapshot.view;
     let steps: Vec<u32> =
         snapshot.ledger().map(|it| it.steps.keys().copied().collect()).unwrap_or_default();
@@ -157,7 +163,7 @@ pub(super) fn view(snapshot: &SessionSnapshot) -> Value {
     json!({
         "metric": chosen,
         "effectiveMetric":
-            snapshot.ledger().map_or(chosen, |ledger| view.effective_metric(ledger).name()),
+            snapshot.ledger().map_or(chosen, |ledger| answer.effective_metric(ledger).name()),
         "charge": view.charge.name(),
         "step": match view.period {
             Period::Mean => json!("mean"),
