@@ -514,7 +514,9 @@ export class TimelineView extends PictureView {
       const x = (time - relative.from) * scale;
       surface.line([x, 0, x, this.top()], colours.faint);
       const label = time < 0 ? `−${amountOf(-time, 'ns')}` : amountOf(time, 'ns');
-      surface.text(label, x + 3, AXIS / 2, colours.faint);
+      // Beside the right edge there is room before the tick only.
+      const size = label.length * LETTER_WIDTH;
+      surface.text(label, x + 3 + size < width ? x + 3 : x - 3 - size, AXIS / 2, colours.faint);
     }
     data.busy.forEach(({ device, parts }, row) => {
       const bottom = AXIS + (row + 1) * BUSY - 3;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use insights::{Finding, RuleOptions, Severities, Thresholds};
+use insights::{Finding, RuleOptions, Severities, Thresholds, launch_bound_run};
 use ledger::{Ledger, Ns};
 use metrics::{Period, Quantity};
 
@@ -13,7 +13,7 @@ use crate::{Baseline, HintFormat};
 /// What is shown, and of what it is a share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// The metric; `None` takes CUDA time where the recording has device time, else CPU time, else memory.
+    /// The metric; `None` takes what [`Self::effective_metric`] says.
     pub metric: Option<ViewMetric>,
     /// Own or total.
     pub charge: Charge,
@@ -66,6 +66,9 @@ impl View {
         let fitting = || match (ledger.totals.cpu, ledger.totals.cuda) {
             (Ns::ZERO, Ns::ZERO) => ViewMetric::Memory,
             (_, Ns::ZERO) => ViewMetric::Cpu,
+            _ if self.charge == Charge::Own && launch_bound_run(ledger).is_some() => {
+                ViewMetric::Idle
+            }
             _ => ViewMetric::Cuda,
         };
         self.metric.unwrap_or_else(fitting)

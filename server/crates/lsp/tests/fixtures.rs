@@ -963,3 +963,28 @@ async fn edited_cells_of_plain_text_are_followed_where_the_recording_has_their_t
         assert_eq!(is_stale("F.gelu"), Some(false), "a cell that was not edited");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_launches_limit_the_run_the_metric_that_fits_is_idle_time() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("slow_model.json.gz");
+    std::fs::copy(fixtures.join("workloads/slow_model.py"), folder.path().join("slow_model.py"))
+        .unwrap();
+    // The one of an H200 is launch-bound; that with a made-up device is not.
+    for (of, own, total) in [
+        ("cuda/torch2.11.0/slow_model.json.gz", "idle", "cuda"),
+        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "cuda", "cuda"),
+    ] {
+        std::fs::copy(fixtures.join(of), &recording).unwrap();
+        let recordings = Arc::new(Kept::default());
+        let mut client = Client::start(recordings, folder.path(), all_capabilities()).await;
+        client.command("perfline.load", json!([["slow_model.json.gz"]])).await.unwrap();
+        for (charge, expected) in [("own", own), ("total", total)] {
+            let metric = json!([{"metric": "auto", "charge": charge}]);
+            client.command("perfline.setMetric", metric).await.unwrap();
+            let status = client.command("perfline.status", json!([])).await.unwrap();
+            assert_eq!(status["view"]["effectiveMetric"], expected, "{of}, {charge}");
+        }
+    }
+}

@@ -124,7 +124,7 @@ settings! {
 fn metrics() -> Vec<SettingChoice> {
     let auto = SettingChoice {
         name: "auto",
-        description: "Device time where the recording has it, else CPU time, else memory.",
+        description: "Idle time of the device where launching kernels limits the run, else device time where the recording has it, else CPU time, else memory.",
     };
     let metrics =
         ViewMetric::ALL.map(|it| SettingChoice { name: it.name(), description: it.description() });
