@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::c_objects::{is_object_of_c, is_type_call};
 use crate::costs::Costs;
-use crate::facts::{Certainty, Expression, HeldValue, is_class_name};
+use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
 
 /// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
@@ -322,6 +322,9 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                         HeldValue::NotOfSelf if *is_of_import => costs.getattr_found,
                         HeldValue::NotOfSelf if is_tensor_attribute(attribute) => {
                             costs.getattr_of_tensor
+                        }
+                        HeldValue::NotOfSelf if is_plain_attribute(attribute) => {
+                            costs.getattr_found
                         }
                         HeldValue::NotOfSelf if *is_called => costs.getattr_called,
                         HeldValue::NotOfSelf => costs.getattr_other,

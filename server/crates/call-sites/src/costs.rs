@@ -242,8 +242,8 @@ costs! {
     call_related_unknown = 5,
     /// Any function where an unknown one is called.
     call_unknown = 7,
-    /// A function of another name than the called attribute of `self`.
-    call_other_attribute = 10,
+    /// A function of another name than the called attribute of `self`: what it holds was mostly given to it.
+    call_other_attribute = 8,
     /// A function of the package that the called function is imported from: C code calls it.
     call_of_package = 6,
     /// A dispatcher of NumPy, by the name of none of its functions, at a call of NumPy.

@@ -235,6 +235,10 @@ impl<'a> CallTarget<'a> {
                         target.certainty = Certainty::Defined;
                         target.is_decorated = is_decorated;
                     }
+                    // A method of a base without text has no values.
+                    HeldValue::Unknown if class.values_of(name).next().is_some() => {
+                        target.certainty = Certainty::Attribute;
+                    }
                     HeldValue::NotOfSelf | HeldValue::Unknown => {}
                     HeldValue::Plain | HeldValue::Registered | HeldValue::RegisteredOrPlain => {
                         target.certainty = Certainty::Attribute;
@@ -422,7 +426,9 @@ impl<'a> Lineage<'a> {
             (true, true) => HeldValue::RegisteredOrPlain,
             (true, false) => HeldValue::Registered,
             (false, true) => HeldValue::Plain,
-            (false, false) if PLAIN_BY_CONVENTION.contains(&name) => HeldValue::Plain,
+            (false, false) if PLAIN_BY_CONVENTION.contains(&name) || is_plain_attribute(name) => {
+                HeldValue::Plain
+            }
             (false, false) => HeldValue::Unknown,
         }
     }
@@ -493,6 +499,36 @@ fn is_layer(base: &str) -> bool {
 
 /// What attributes are called that hold settings, not modules.
 const PLAIN_BY_CONVENTION: [&str; 6] = ["config", "cfg", "args", "opt", "hparams", "training"];
+
+/// Attributes of the layers of `torch.nn` that are numbers, tuples of these or strings.
+const PLAIN_IN_LAYERS: [&str; 20] = [
+    "dilation",
+    "dim_feedforward",
+    "embed_dim",
+    "embedding_dim",
+    "eps",
+    "head_dim",
+    "hidden_size",
+    "in_channels",
+    "in_features",
+    "input_size",
+    "kernel_size",
+    "normalized_shape",
+    "num_embeddings",
+    "num_features",
+    "num_groups",
+    "num_heads",
+    "num_layers",
+    "out_channels",
+    "out_features",
+    "stride",
+];
+
+/// Whether an attribute of this name is found without `nn.Module.__getattr__`, whatever has it: a setting of a layer, or one
+/// that every object has (`__dict__`, `__class__`).
+pub(crate) fn is_plain_attribute(name: &str) -> bool {
+    PLAIN_IN_LAYERS.contains(&name) || (name.starts_with("__") && name.ends_with("__"))
+}
 
 /// The parameters and buffers of these layers.
 const REGISTERED_IN_LAYERS: [&str; 5] =
