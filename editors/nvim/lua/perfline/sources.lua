@@ -190,7 +190,7 @@ end
 ---@type table<integer, fun()>
 local waiting = {}
 
--- Uses mappings, and asks whether they are to last: a moment after the numbers have appeared, because they tell whether the answer
+-- Uses mappings, and asks whether they are to last: a moment after the numbers have appeared, because they show whether the answer
 -- was right, and because the list of Neovim's own stops everything else.
 ---@param server vim.lsp.Client
 ---@param root string
@@ -315,7 +315,7 @@ end
 
 -- The recordings of which something was said in this session.
 ---@type table<string, true>
-local told = {}
+local notified = {}
 
 ---@param sources { found: integer, edited: integer, missing: integer, ambiguous: integer }
 ---@return string? text, integer? level
@@ -348,12 +348,12 @@ function M.on_status(client_id, status)
   if not text then return end
   local paths = vim.tbl_map(function(it) return it.path end, status.inputs)
   local recording = table.concat(paths, '\n')
-  if told[recording] then return end
-  told[recording] = true
+  if notified[recording] then return end
+  notified[recording] = true
   client.say(text, level)
 end
 
--- Tells a server what was answered to one of the same project before.
+-- Gives a server what was answered to one of the same project before.
 ---@param server vim.lsp.Client
 function M.attach(server)
   local map = mapped(server.settings)
