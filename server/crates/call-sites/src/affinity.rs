@@ -128,7 +128,8 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
         {
             costs.skip_registered
         }
-        SiteKind::Subscript { index, .. } if index.is_of_plain => 0,
+        SiteKind::Subscript { index, .. } | SiteKind::Dimension { index } if index.is_of_plain => 0,
+        SiteKind::Dimension { .. } => costs.skip_dimension,
         // Types and NumPy's universal functions are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
         SiteKind::Call { callee, .. } if is_object_of_c(callee) => 0,
@@ -212,12 +213,18 @@ pub(crate) fn repeat_cost(
             costs.repeat_operator
         }
         (_, ChildKey::Function(FunctionKey { is_generator: true, .. })) => 0,
-        // `x[:, 0]` slices and selects.
-        (SiteKind::Subscript { access: Access::Load, index }, ChildKey::Operator { .. }) => {
+        (
+            SiteKind::Subscript { access: Access::Load, index } | SiteKind::Dimension { index },
+            ChildKey::Operator { .. },
+        ) => {
             if matches!(before, ChildKey::Operator { name } if name == "index") {
                 // One operator takes all parts that are tensors, after all other parts.
                 costs.repeat_subscript
-            } else if n_operators(*index) > 1 {
+            } else if matches!(before, ChildKey::Operator { name } if name == "item") {
+                // What a tensor says is selected.
+                0
+            } else if !index.has_dimensions && index.n_operators() > 1 {
+                // `x[0, 1]` selects twice; the others have a site for each.
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
                 costs.repeat_indexing
@@ -354,10 +361,10 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             _ => methods(binary_methods(*op)),
         },
         SiteKind::Unary(op) => methods(unary_methods(*op)),
-        SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, left_is_literal }
+        SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, may_hash, .. }
             if name == "__hash__" =>
         {
-            (!left_is_literal).then_some(costs.special_method)
+            may_hash.then_some(costs.special_method)
         }
         SiteKind::Compare { op, .. } => methods(compare_methods(*op)),
         SiteKind::Subscript { access, index } => {
@@ -778,13 +785,14 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
             UnaryOp::Invert => matches!(name, "bitwise_not" | "logical_not").then_some(0),
             UnaryOp::Plus => (name == "positive").then_some(0),
         },
-        SiteKind::Compare { op, left_is_literal } => {
+        SiteKind::Compare { op, left_is_literal, .. } => {
             let position = compare_operators(*op).iter().position(|it| *it == name);
             // Those of a number and a tensor are turned round.
             let is_turned = is_ordering(*op) && position == Some(1) && !left_is_literal;
             position.map(|_| if is_turned { costs.comparison_turned } else { 0 })
         }
         SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
+        SiteKind::Dimension { index } => subscript(name, Access::Load, *index, costs),
         SiteKind::TruthTest => match name {
             "is_nonzero" => Some(0),
             "item" | "any" | "_local_scalar_dense" => Some(costs.operator_truth),
@@ -897,7 +905,7 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         "unsqueeze" => Some(fits(index.new_axes)),
         "select" => Some(fits(if index.is_tensor { 0 } else { index.indices })),
         "index" => Some(fits(if index.is_literal || index.is_number { 0 } else { index.indices })),
-        "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { costs.subscript_alias }),
+        "alias" | "view" => Some(if index.n_operators() == 0 { 0 } else { costs.subscript_alias }),
         _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
             Some(costs.subscript_converted)
         }
@@ -921,11 +929,6 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         Access::Store => read.map(|cost| cost + costs.subscript_store),
         Access::Delete => None,
     }
-}
-
-/// How many operators reading a tensor's subscript runs at most.
-fn n_operators(index: Index) -> u32 {
-    index.slices + index.new_axes + index.indices
 }
 
 /// Whether a call mentions what may be an object of `class`.

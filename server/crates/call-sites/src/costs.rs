@@ -79,6 +79,8 @@ costs! {
     skip_subscript = 1,
     /// Skipping a subscript by several dimensions, as only tensors and arrays have: `x[:, 0]`, `x[..., None]`.
     skip_dimensions = 6,
+    /// Skipping one more part of such a subscript: if one of them leaves nothing, the others hardly leave more.
+    skip_dimension = 2,
     /// Skipping an attribute that holds a module, parameter or buffer: `nn.Module.__getattr__` finds it; or one of a class
     /// that has a `__getattribute__`.
     skip_registered = 10,

@@ -335,11 +335,18 @@ pub enum SiteKind {
         op: CompareOp,
         /// Whether a number or string stands on the left.
         left_is_literal: bool,
+        /// Whether what stands on the left may be hashed: `in` what may be a `dict` or a `set`.
+        may_hash: bool,
     },
     /// `a[i]`.
     Subscript {
         /// Whether it is read, written or deleted.
         access: Access,
+        /// What stands in the brackets.
+        index: Index,
+    },
+    /// One more part of the brackets of a subscript by several dimensions: `x[:, 0, 1:]` selects, then slices.
+    Dimension {
         /// What stands in the brackets.
         index: Index,
     },
@@ -429,6 +436,14 @@ pub struct Index {
     pub is_tensor: bool,
     /// Whether several parts stand there of which one is a slice, `...` or `None`: only tensors and arrays have dimensions.
     pub has_dimensions: bool,
+}
+
+impl Index {
+    /// How many operators reading a tensor's subscript runs at most: one for each slice, number and `None`.
+    #[must_use]
+    pub fn n_operators(&self) -> u32 {
+        self.slices + self.new_axes + self.indices
+    }
 }
 
 /// What a `for`, a comprehension, `yield from` or an unpacking takes its elements from.

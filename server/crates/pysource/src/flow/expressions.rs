@@ -232,8 +232,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             let range = TextRange::new(it.start(), comparator.end());
             if let Some(op) = comparison(op) {
                 let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
-                let left_is_literal = is_literal(left);
-                self.site(SiteKind::Compare { op, left_is_literal }, lines, range);
+                self.site(compared(op, left, comparator), lines, range);
                 self.works_on([left, comparator]);
                 if !matches!(op, CompareOp::In | CompareOp::NotIn) {
                     self.site(SiteKind::TruthTest, lines, range);
@@ -257,8 +256,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             let op = comparison(op);
             if let Some(op) = op {
                 let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
-                let left_is_literal = is_literal(left);
-                self.site(SiteKind::Compare { op, left_is_literal }, lines, range);
+                self.site(compared(op, left, comparator), lines, range);
                 self.works_on([left, comparator]);
             }
             if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
@@ -437,8 +435,21 @@ impl<'a> FlowBuilder<'_, 'a> {
 
     /// A subscript of what has been evaluated.
     pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
-        let kind = SiteKind::Subscript { access, index: self.index(it) };
-        self.site(kind, LinesByVersion::same(self.line_of(it)), it.range);
+        let index = self.index(it);
+        let lines = LinesByVersion::same(self.line_of(it));
+        let n_operators = if index.has_dimensions { index.n_operators() } else { 0 };
+        let dimensions = |this: &mut Self, n| {
+            for _ in 0..n {
+                this.site(SiteKind::Dimension { index }, lines, it.range);
+            }
+        };
+        // What is written is written last; what is read is read by the method of a class first, if it has one.
+        let n_before = if access == Access::Store { n_operators } else { 0 };
+        dimensions(self, n_before);
+        self.site(SiteKind::Subscript { access, index }, lines, it.range);
+        if access == Access::Load {
+            dimensions(self, n_operators.saturating_sub(1));
+        }
     }
 
     /// Awaits what has been evaluated: once, and again each time that the frame is resumed.
@@ -602,6 +613,16 @@ fn begins_with_self(expr: &Expr) -> bool {
         };
     }
     is_self(rest)
+}
+
+/// One comparison.
+fn compared(op: CompareOp, left: &Expr, right: &Expr) -> SiteKind {
+    let left_is_literal = is_literal(left);
+    let is_membership = matches!(op, CompareOp::In | CompareOp::NotIn);
+    // Numbers and strings are hashed without a trace; lists and tuples compare.
+    let is_sequence = matches!(right, Expr::List(_) | Expr::Tuple(_) | Expr::ListComp(_));
+    let may_hash = is_membership && !left_is_literal && !is_sequence;
+    SiteKind::Compare { op, left_is_literal, may_hash }
 }
 
 /// What stands in the brackets of a subscript, and before them, but for what the indices are.

@@ -366,7 +366,11 @@ impl<'a> FlowBuilder<'_, 'a> {
         match pattern {
             Pattern::MatchValue(it) => {
                 self.expr(&it.value);
-                let kind = SiteKind::Compare { op: CompareOp::Eq, left_is_literal: false };
+                let kind = SiteKind::Compare {
+                    op: CompareOp::Eq,
+                    left_is_literal: false,
+                    may_hash: false,
+                };
                 self.site(kind, lines, it.range);
                 self.site(SiteKind::TruthTest, lines, it.range);
                 self.go_to(fails);
