@@ -86,9 +86,9 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
     const found = await this.session.server.ask<FoundRecordings>('perfline.recordings');
     const { status } = this.session;
     const newest = found?.recordings.find((it) => it.folder === status?.folder);
-    const isOld = found?.mode === 'named' && newest?.loaded === false;
+    const newer = found?.mode === 'named' && newest?.loaded === false ? newest.name : undefined;
     this.tree.message =
-      isOld && newest ? vscode.l10n.t('A newer recording than the one that is shown: {0}', newest.name) : '';
+      newer === undefined ? '' : vscode.l10n.t('A newer recording than the one that is shown: {0}', newer);
     return found?.recordings ?? [];
   }
 

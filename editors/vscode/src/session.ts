@@ -152,7 +152,8 @@ export class Session implements vscode.Disposable {
   }
 
   private async remember(key: string, folder: string, paths: string[] | undefined): Promise<void> {
-    const { [folder]: _, ...others } = this.memory.get<FilesByFolder>(key, {});
+    const all = Object.entries(this.memory.get<FilesByFolder>(key, {}));
+    const others = Object.fromEntries(all.filter(([it]) => it !== folder));
     await this.memory.update(key, paths === undefined ? others : { ...others, [folder]: paths });
   }
 
@@ -170,7 +171,7 @@ export class Session implements vscode.Disposable {
     }
     const { folder, step, rank, filter } = this.choice;
     const status = await server.ask<Status>('perfline.status');
-    if (status !== undefined && status.folder === folder) {
+    if (status?.folder === folder) {
       if (step !== undefined) {
         await server.ask('perfline.setStep', { step });
       }

@@ -28,6 +28,8 @@ fn label(kind: &SiteKind) -> Option<String> {
         SiteKind::Unary(op) => format!("u{}", op.symbol()),
         SiteKind::Compare { op, .. } => op.symbol().trim_start_matches("not ").to_owned(),
         SiteKind::Subscript { access: it, .. } => format!("{} []", access(it)),
+        // The recorder sees one subscript, however many operators a tensor runs.
+        SiteKind::Dimension { .. } => return None,
         SiteKind::Attribute { name, access: it, .. } => format!("{} .{name}", access(it)),
         SiteKind::TruthTest => "truth".to_owned(),
         SiteKind::Iterate(Iteration::Start) => "iter".to_owned(),
