@@ -159,13 +159,14 @@ export class Session implements vscode.Disposable {
 
   private async restore(): Promise<void> {
     const { server } = this;
-    await this.lookAt(vscode.window.activeTextEditor, true);
     if (this.isOff) {
       await server.ask('perfline.unload');
     } else {
       await this.restoreFiles(PINNED, 'perfline.load');
     }
     await this.restoreFiles(BASELINES, 'perfline.setBaseline');
+    // After the files of each folder: what is loaded by name comes to the front.
+    await this.lookAt(vscode.window.activeTextEditor, true);
     if (this.metric !== undefined) {
       await server.ask('perfline.setMetric', this.metric);
     }

@@ -73,7 +73,7 @@ test('the flame graph shows both', async () => {
 });
 
 test('it is remembered when the window is loaded again, and cleared', async () => {
-  await window.page.reload();
+  await window.reload();
   await window.status(/after\.json\.gz · beside before\.json\.gz/);
   await window.command('Perfline: Clear Baseline');
   await until(async () => !/beside/.test(await window.status(/after/)), 'no baseline in the status bar');

@@ -260,6 +260,13 @@ export class Window {
     await row.click();
   }
 
+  /** Loads the window again, as people do: what VS Code remembers is written first, which a reload of the page cuts short. */
+  async reload() {
+    const loaded = this.page.waitForEvent('load');
+    await this.command('Developer: Reload Window');
+    await loaded;
+  }
+
   /** Opens the input of the palette by a key, and fills it. A key that is pressed too early goes nowhere. */
   async quickInput(key, text) {
     const input = this.page.locator('.quick-input-widget input.input').first();

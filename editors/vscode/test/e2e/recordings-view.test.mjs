@@ -75,7 +75,7 @@ test('a click shows a recording, which stays when a newer one comes', async () =
 });
 
 test('it is remembered when the window is loaded again', async () => {
-  await window.page.reload();
+  await window.reload();
   await window.status(/first\.json\.gz/);
   await show();
   await row('first').locator('.codicon-pinned').waitFor();
