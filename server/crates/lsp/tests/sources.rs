@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -62,4 +63,12 @@ async fn files_that_are_elsewhere_are_found_in_the_folder_that_the_client_names(
     let text = fs::read_to_string(&file).unwrap();
     client.open(&support::uri(&file), &text).await;
     assert!(!client.hints(&support::uri(&file)).await.is_empty());
+    // The folder says that it is.
+    let runner = elsewhere.join("runner");
+    fs::create_dir(&runner).unwrap();
+    let at = runner.join("run.py");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    fs::copy(fixtures.join("workloads/run.py"), &at).unwrap();
+    let located = client.command("perfline.locate", json!([{"folder": runner}])).await.unwrap();
+    assert_eq!(located["mapping"], json!({"recorded": "run.py", "folder": at}));
 }

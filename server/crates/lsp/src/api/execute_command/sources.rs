@@ -47,20 +47,25 @@ pub(super) async fn locate(session: &Arc<Session>, arguments: &CommandArguments)
     let work = move |loaded: &LoadedRecording| {
         let names =
             || own(loaded).filter(|it| it.fit != SourceFit::Fits).map(|it| it.recorded.as_str());
-        let located = SourceMapping::locate(names(), &folder);
+        // Where other code is the user's, a package that is nowhere is not known to be: the folder says so.
+        let others = || missing(loaded).map(|it| it.recorded.as_str());
+        let located = SourceMapping::locate(names(), &folder)
+            .or_else(|| SourceMapping::locate(others(), &folder));
         let found = located.map(|(mapping, n_files)| {
             let root = loaded.root();
             json!({"root": root, "mapping": described(&mapping, root), "files": n_files})
         });
         found.ok_or_else(|| {
+            let folder = folder.display();
             let Some(first) = names().next() else {
-                return "all files of the recording were found".to_owned();
+                return format!(
+                    "all files of yours were found, and {folder} has no other file of the recording"
+                );
             };
             let more = match names().count() {
                 1 => String::new(),
                 n => format!(" and {} more", n.saturating_sub(1)),
             };
-            let folder = folder.display();
             format!("{folder} has no file of the recording, which names {first}{more}")
         })
     };
@@ -79,6 +84,13 @@ fn described(mapping: &SourceMapping, root: &Path) -> Value {
         "recorded": mapping.recorded(),
         "folder": folder.to_string_lossy().replace('\\', "/"),
     })
+}
+
+/// The files of other code that were not found.
+fn missing(loaded: &LoadedRecording) -> impl Iterator<Item = &SourceFile> {
+    let files = loaded.run.merged.files.values();
+    let is_missing = |it: &&SourceFile| !it.is_user_code && it.fit == SourceFit::Missing;
+    files.filter(is_missing).filter(|it| it.recorded.ends_with(".py"))
 }
 
 /// The files of your code that can be looked for.
