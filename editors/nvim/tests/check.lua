@@ -910,6 +910,12 @@ test('sources outside of the project', function()
   ok('the option is shown', wait(function() return said:find(option, 1, true) end), said)
   ok('and nothing asked or written', offered == nil and read('away/perfline.toml') == nil, offered)
   ok('the sources are found', wait(function() return status().sources.missing == 0 end), status)
+  local n_servers = #vim.lsp.get_clients({ name = 'perfline' })
+  visit('elsewhere/slow_model.py')
+  local found = buf
+  ok('numbers are there', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  ok('by the same server', #vim.lsp.get_clients({ name = 'perfline' }) == n_servers)
+  vim.cmd('bwipeout! ' .. found)
   vim.cmd('bwipeout! ' .. project)
   buf = own
 end)

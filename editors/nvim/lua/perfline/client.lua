@@ -62,18 +62,32 @@ local function is_python(buf)
   return false
 end
 
+-- The project whose server finds sources of its recording in a folder above a file, by a mapping.
+---@param file string
+---@return string?
+local function project_with(file)
+  local located = require('perfline.sources').folders
+  for _, server in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
+    for _, folder in ipairs(located(server)) do
+      if file == folder or vim.startswith(file, folder .. '/') then return server.config.root_dir end
+    end
+  end
+end
+
 -- The folder of a buffer's project. Without any marker: the working directory if the file is below it, because recordings are
--- looked for in that folder; else the file's own.
+-- looked for in that folder; else that of the server which runs, because a file of no project is one of a library that it may know;
+-- else the file's own.
 ---@param buf integer
 ---@return string?
 function M.root(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   if name == '' then return nil end
-  local root = vim.fs.root(buf, config.options.root_markers)
+  local root = project_with(vim.fs.normalize(name)) or vim.fs.root(buf, config.options.root_markers)
   if root then return root end
   local here, home = vim.uv.cwd(), vim.uv.os_homedir()
   if here and here ~= '/' and here ~= home and vim.startswith(vim.fs.normalize(name), here .. '/') then return here end
-  return vim.fs.dirname(name)
+  local server = vim.lsp.get_clients({ name = 'perfline' })[1]
+  return server and server.config.root_dir or vim.fs.dirname(name)
 end
 
 -- JSON's null is nothing in Lua; what answers requests leaves it a value of its own.

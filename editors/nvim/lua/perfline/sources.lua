@@ -39,6 +39,20 @@ local function mapped(settings)
   return vim.tbl_get(section, 'sources', 'map') or section['sources.map'] or {}
 end
 
+---@param folder string
+---@return boolean
+local function is_absolute(folder) return folder:find('^/') ~= nil or folder:find('^%a:') ~= nil end
+
+-- Where the mappings of a server lead, those of settings and of answers.
+---@param server vim.lsp.Client
+---@return string[] folders and files
+function M.folders(server)
+  local function place(folder)
+    return vim.fs.normalize(is_absolute(folder) and folder or vim.fs.joinpath(project(server), folder))
+  end
+  return vim.tbl_map(place, vim.tbl_values(mapped(server.settings)))
+end
+
 -- The name by which a path is mapped already.
 ---@param map table<string, string>
 ---@param recorded string
@@ -97,10 +111,6 @@ local function follow(server, root, mappings)
     end,
   })
 end
-
----@param folder string
----@return boolean
-local function is_absolute(folder) return folder:find('^/') ~= nil or folder:find('^%a:') ~= nil end
 
 -- A folder by its path below the root; nil where it is elsewhere, by itself or by a link.
 ---@param root string

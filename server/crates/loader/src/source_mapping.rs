@@ -83,13 +83,14 @@ impl SourceMapping {
     }
 
     /// The mapping by which most of the files of some recorded paths are in `folder`, with how many these are; `None` if none
-    /// is there. Each file is looked for by as many names of its path as possible. Touches the disk.
+    /// is there. Each file is looked for by as many names of its path as possible; an `__init__.py`, which every package has,
+    /// says less than any other file. Touches the disk.
     #[must_use]
     pub fn locate<'a>(
         recorded: impl IntoIterator<Item = &'a str>,
         folder: &Path,
     ) -> Option<(Self, usize)> {
-        let mut n_found: BTreeMap<(String, PathBuf), usize> = BTreeMap::new();
+        let mut n_found: BTreeMap<(String, PathBuf), (usize, usize)> = BTreeMap::new();
         for path in recorded.into_iter().filter_map(RecordedPath::new) {
             let names = &path.names;
             let first = (0..names.len())
@@ -100,10 +101,11 @@ impl SourceMapping {
                 Some(0) if !path.is_absolute() => (path.folder(1), folder.join(names[0])),
                 Some(first) => (path.folder(first), folder.to_owned()),
             };
-            *n_found.entry(mapping).or_default() += 1;
+            let (n_named, n_files) = n_found.entry(mapping).or_default();
+            *n_named += usize::from(names.last().is_some_and(|it| *it != "__init__.py"));
+            *n_files += 1;
         }
-        let ((recorded, folder), n_files) =
-            n_found.into_iter().max_by_key(|(_, n_files)| *n_files)?;
+        let ((recorded, folder), (_, n_files)) = n_found.into_iter().max_by_key(|(_, n)| *n)?;
         Some((Self::new(&recorded, folder).ok()?, n_files))
     }
 }
@@ -207,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();
         std::fs::create_dir(here.join("models")).unwrap();
-        for file in ["train.py", "models/net.py", "models/head.py"] {
+        for file in ["train.py", "models/__init__.py", "models/net.py", "models/head.py"] {
             std::fs::write(here.join(file), "").unwrap();
         }
         let locate = |recorded: &[&str], folder: &Path| {
@@ -227,6 +229,10 @@ mod tests {
         assert_eq!(
             locate(&["models/net.py", "models/head.py"], here),
             found("models", "models", 2)
+        );
+        assert_eq!(
+            locate(&["net/model/net.py", "torch/__init__.py"], &here.join("models")),
+            found("net/model", "models", 1)
         );
         assert_eq!(locate(&["train.py"], here), found("train.py", "train.py", 1));
         assert_eq!(locate(&["/srv/app/other.py", "<string>"], here), None);
