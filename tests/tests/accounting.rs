@@ -79,6 +79,21 @@ fn attribution_agrees_with_the_reference_on_every_recording() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The thread that launches waits all the time: it leaves the device idle, and has no time of its own.
+#[test]
+fn idle_time_is_on_stacks_without_thread_time() {
+    let lines = [
+        ("engine", "op aten::mm 7..7   fwd=1"),
+        ("main", "kernel gemm 12..12  ext=2   "),
+        ("main", "call \"<built-in method run_backward of X>\" 6..12  "),
+        ("engine", "note load 7..12"),
+        ("main", "op aten::mm 6..7 ext=2  "),
+        ("main", "kernel gemm 0..0     "),
+    ];
+    let lines = lines.map(|(thread, event)| (thread.to_owned(), event.to_owned()));
+    agrees(&lines).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..seeds::kept() })]
 

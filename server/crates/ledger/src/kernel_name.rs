@@ -65,14 +65,15 @@ pub fn shorten_kernel_name(name: &str) -> String {
         return cut(&demangled(mangled).unwrap_or_else(|| name.to_owned()));
     }
     let plain = name.replace("(anonymous namespace)::", "");
-    let head_end = head_end(&plain);
+    let plain = without_condition(&plain);
+    let head_end = head_end(plain);
     let (head, rest) = plain.split_at(head_end);
     // `Memcpy DtoH (Device -> Pageable)` and the like have words, not a return type.
     if !rest.starts_with('<') && !head.contains("::") && !rest.starts_with('(') {
-        return cut(&plain);
+        return cut(plain);
     }
     if head.ends_with(' ') {
-        return cut(&plain);
+        return cut(plain);
     }
     let base = head.rsplit([':', ' ']).next().unwrap_or(head);
     let short = match rest.strip_prefix('<') {
@@ -84,6 +85,13 @@ pub fn shorten_kernel_name(name: &str) -> String {
         _ => base.to_owned(),
     };
     if short.is_empty() { cut(name) } else { cut(&short) }
+}
+
+/// What follows `std::enable_if<…>::type`, a return type that says when the template may be used.
+fn without_condition(name: &str) -> &str {
+    let Some(rest) = name.strip_prefix("std::enable_if<") else { return name };
+    let condition = template(rest);
+    rest[condition.len()..].strip_prefix(">::type ").unwrap_or(name)
 }
 
 /// Where the name itself ends: at its template arguments or its arguments.
@@ -191,6 +199,10 @@ mod tests {
     fn names_of_kernels() {
         let rows = [
             ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
+            (
+                "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16, float, false, 7, cublasGemvParamsEx<int, float> >(cublasGemvParamsEx<int, float>)",
+                "cublasGemvParamsEx",
+            ),
             ("Memcpy DtoH (Device -> Pageable)", "Memcpy DtoH (Device -> Pageable)"),
             ("triton_poi_fused_addmm_gelu_view_17", "triton_poi_fused_addmm_gelu_view_17"),
             (

@@ -171,6 +171,7 @@ async fn find_shown(session: &Session) -> Vec<LoadTarget> {
         _ => session.documents().iter().filter_map(|it| paths::of_document(&it.uri)).collect(),
     };
     let recordings = Arc::clone(&session.config.recordings);
+    let looked_at_then = looked_at.clone();
     let search = move || {
         let is_pinned = |folder: &Path| pinned.iter().any(|(it, _)| it == folder);
         let named = |(folder, it): &(PathBuf, Pinned)| {
@@ -209,8 +210,8 @@ async fn find_shown(session: &Session) -> Vec<LoadTarget> {
     let (targets, Some(front)) = found else { return found.0 };
     {
         let mut state = session.state();
-        // What was asked for meanwhile stays in front.
-        if state.generation == generation {
+        // What was asked for meanwhile stays in front, and so does the folder that is looked at since.
+        if state.generation == generation && state.looked_at == looked_at_then {
             let before = state.in_front().map(|it| it.folder.clone());
             state.front = Some(front);
             if state.in_front().map(|it| &it.folder) != before.as_ref() {

@@ -359,7 +359,9 @@ impl StackCharging<'_> {
             }
             let in_steps = self.chosen.in_steps.as_ref();
             let on_stacks: Vec<_> = in_steps.unwrap_or(&by_event.amounts).of(id, own).collect();
-            for (node, amounts) in on_stacks.into_iter().filter(|it| it.1.cpu != Ns::ZERO) {
+            // A thread that waits all the time has no time of its own, and can leave a device idle all the same.
+            let is_charged = |it: &EventAmounts| it.cpu != Ns::ZERO || it.idle != Ns::ZERO;
+            for (node, amounts) in on_stacks.into_iter().filter(|it| is_charged(&it.1)) {
                 self.add(Metric::Cpu, node, leaf, amounts.cpu.0);
                 self.add(Metric::Waiting, node, leaf, amounts.waiting.0);
                 self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
