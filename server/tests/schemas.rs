@@ -84,7 +84,10 @@ fn the_data_of_pictures_is_as_its_schema_says() {
     let page = folder.path().join("report.html");
     let page = page.to_str().unwrap();
     for (input, pictures) in [
-        ("../simulated_cuda/torch2.15.0/slow_model.json.gz", &["timeline", "flame"][..]),
+        (
+            "../simulated_cuda/torch2.15.0/slow_model.json.gz",
+            &["timeline", "flame", "roofline"][..],
+        ),
         ("../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz", &["memory"]),
         ("../cpu/torch2.15.0/late_rank.slow_line", &["ranks"]),
     ] {

@@ -73,12 +73,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     file: 'ranks-by-step.svg',
     timeline: (wanted) => void timeline.showPart(wanted),
   });
+  const roofline = new PicturePanel(session, context.extensionUri, {
+    name: 'roofline',
+    command: 'perfline.roofline',
+    title: vscode.l10n.t('Roofline'),
+    reading: vscode.l10n.t('Reading the arithmetic of the recording…'),
+    file: 'roofline.svg',
+  });
   const editors = new RecordingEditors(session);
   const recorder = new Recorder(new RecordedRuns(session, recordings, log), context.workspaceState);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
-  context.subscriptions.push(details, flame, timeline, memory, ranks, sources, editors);
+  context.subscriptions.push(details, flame, timeline, memory, ranks, roofline, sources, editors);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     recordFile: (clicked: unknown) => recorder.record(clicked),
@@ -133,6 +140,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showMemory: () => memory.show(),
     showInMemory: () => memory.showLine(),
     showRanks: () => ranks.show(),
+    showRoofline: () => roofline.show(),
+    showInRoofline: () => roofline.showLine(),
     showAgain: () => editors.showAgain(),
     openAsText: () => editors.openAsText(),
     reveal: (place: Place) => reveal(place),

@@ -1,11 +1,12 @@
-/** Panels with pictures of what is loaded, the flame graph, the timeline, memory over time and ranks by step: webview/ draws them, in the same way as on the page of a
- * report. */
+/** Panels with pictures of what is loaded, the flame graph, the timeline, memory over time, ranks by step and the roofline: webview/ draws them, in the
+ * same way as on the page of a report. */
 
 import * as vscode from 'vscode';
 
 import type { FlameData } from '../webview/flame/data';
 import type { MemoryData } from '../webview/memory/data';
 import type { RankStepsData } from '../webview/ranks/data';
+import type { RooflineData } from '../webview/roofline/data';
 import type { TimelineData } from '../webview/timeline/data';
 import type { Details, Place, Status } from './api';
 import { reveal } from './reveal';
@@ -36,9 +37,9 @@ type Message =
 /** Which picture a panel has, and its texts. */
 export interface Picture {
   /** The class in the webview. */
-  name: 'flame' | 'timeline' | 'memory' | 'ranks';
+  name: 'flame' | 'timeline' | 'memory' | 'ranks' | 'roofline';
   /** The command of the server. */
-  command: 'perfline.flame' | 'perfline.timeline' | 'perfline.memoryTimeline' | 'perfline.rankSteps';
+  command: `perfline.${'flame' | 'timeline' | 'memoryTimeline' | 'rankSteps' | 'roofline'}`;
   title: string;
   reading: string;
   /** The name of a file that it is saved to. */
@@ -48,7 +49,7 @@ export interface Picture {
 }
 
 /** The answer to the command. */
-type Drawn = (FlameData | TimelineData | MemoryData | RankStepsData) & {
+type Drawn = (FlameData | TimelineData | MemoryData | RankStepsData | RooflineData) & {
   /** Names of files as the server takes them, by those that are shown. Of ranks by step there are none. */
   files?: Record<string, string>;
 };

@@ -1,4 +1,4 @@
-// The panel with the flame graph.
+// The panels with the flame graph and the roofline.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 
@@ -54,4 +54,19 @@ test('the flame graph is of the part that is chosen', async () => {
   await window.command('Perfline: Filter…');
   await window.pick('Show All');
   await note.filter({ hasText: 'sums over the recording and all ranks' }).waitFor();
+});
+
+test('a line leads to its point of the roofline, and the point to the line', async () => {
+  await window.command('View: Focus First Editor Group');
+  await window.goTo(97);
+  await window.command('Perfline: Show Roofline');
+  const roofline = await window.webview('.roofline canvas');
+  await window.command('Perfline: Show in Roofline');
+  const selection = roofline.locator('.flame-selection');
+  await until(async () => (await selection.innerText()).startsWith('slow_model.py:97 · '), 'the point of line 97');
+  await window.screenshot('roofline');
+  await window.command('View: Focus First Editor Group');
+  await window.goTo(1);
+  await roofline.locator('button', { hasText: 'Open line' }).click();
+  await until(async () => (await window.cursorLine()) === 97, 'the cursor on line 97');
 });

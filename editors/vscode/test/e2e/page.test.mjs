@@ -222,6 +222,60 @@ test('the map of ranks and steps has the numbers of perfline ranks, and keys mov
   assert.deepEqual(errors, []);
 });
 
+test('the roofline has the FLOPs of perfline lines, and keys move in it', async () => {
+  // Of a device whose data sheet is known.
+  const inputs = [path.join(REPOSITORY, 'fixtures/cuda/torch2.11.0/slow_model.json.gz'), ...INPUT.slice(1)];
+  const file = path.join(temporaryFolder(), 'roofline.html');
+  perfline('report', ...inputs, '--html', file);
+  const counted = JSON.parse(perfline('lines', ...inputs, '--format', 'json'));
+  await page.emulateMedia({ colorScheme: 'light', contrast: 'no-preference' });
+  await page.goto(pathToFileURL(file).href);
+  const roofline = (selector) => page.locator(`.roofline ${selector}`);
+  await page.locator('summary', { hasText: 'Roofline' }).click();
+  await roofline('canvas').scrollIntoViewIfNeeded();
+  const { points } = JSON.parse(await page.locator('#roofline-data').textContent());
+  const expected = counted.lines.filter((it) => it.flops > 0);
+  const ofLines = points.filter((it) => it.of === 'line');
+  const sums = (rows, key, amount) =>
+    rows.reduce((sums, it) => ({ ...sums, [key(it)]: (sums[key(it)] ?? 0) + amount(it) }), {});
+  assert.deepEqual(
+    sums(
+      ofLines,
+      ({ place }) => `${path.basename(place.file)}:${place.line}`,
+      (it) => it.flops,
+    ),
+    sums(
+      expected,
+      (it) => `${path.basename(it.file)}:${it.line}`,
+      (it) => it.flops,
+    ),
+  );
+  // The table has the same as text.
+  await roofline('summary').click();
+  await until(async () => (await roofline('tbody tr').count()) === ofLines.length, 'a row of each line');
+  await roofline('canvas').focus();
+  await page.keyboard.press('m');
+  const selected = () => roofline('.flame-selection').innerText();
+  assert.ok((await selected()).startsWith(`${ofLines[0].name} · `), await selected());
+  await page.keyboard.press('ArrowRight');
+  assert.ok((await selected()).startsWith(`${ofLines[1].name} · `), await selected());
+  assert.match(await selected(), / % of what (the memory|its arithmetic) allows$/);
+  const download = page.waitForEvent('download');
+  await roofline('button').filter({ hasText: 'Save as SVG' }).click();
+  const svg = readFileSync(await (await download).path(), 'utf8');
+  assert.equal(svg.match(/<circle /g)?.length, ofLines.length);
+  for (const [name, media] of Object.entries({
+    'page-roofline': { colorScheme: 'light', contrast: 'no-preference' },
+    'page-roofline-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    'page-roofline-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    await page.locator('.roofline').screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  }
+  assert.deepEqual(errors, []);
+});
+
 test('what is in use at the peak is what perfline memory says of it', async () => {
   const inputs = [SNAPSHOT, ...INPUT.slice(1)];
   const file = path.join(temporaryFolder(), 'memory.html');

@@ -244,6 +244,21 @@ async function takeRanks(browser) {
   await page.close();
 }
 
+/** The roofline of lines and kernels. */
+async function takeRoofline(browser) {
+  const file = path.join(temporaryFolder(), 'roofline.html');
+  perfline(['report', RECORDING, CALLERS, '--root', PROGRAMS, '--html', file]);
+  const page = await openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+  await page.locator('summary', { hasText: 'Roofline' }).click();
+  const roofline = page.locator('.roofline');
+  await roofline.locator('select').selectOption('both');
+  await roofline.locator('canvas').focus();
+  await page.keyboard.press('m');
+  await page.waitForTimeout(300);
+  await shoot(roofline, 'roofline');
+  await page.close();
+}
+
 /** `perfline view` at a line of the timeline. */
 async function takeView(browser) {
   const server = spawn(PERFLINE, ['view', RECORDING, SNAPSHOT, '--root', project(), '--no-browser'], {
@@ -297,7 +312,13 @@ const only = process.argv.slice(3);
 const wanted = (name) => only.length === 0 || only.includes(name);
 mkdirSync(OUT, { recursive: true });
 const browser = await launch();
-for (const [name, take] of Object.entries({ report: takeReport, diff: takeDiff, ranks: takeRanks, view: takeView })) {
+for (const [name, take] of Object.entries({
+  report: takeReport,
+  diff: takeDiff,
+  ranks: takeRanks,
+  roofline: takeRoofline,
+  view: takeView,
+})) {
   if (wanted(name)) {
     await take(browser);
   }

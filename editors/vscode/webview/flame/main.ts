@@ -7,6 +7,8 @@ import type { MemoryData } from '../memory/data';
 import { type MemoryHost, MemoryView } from '../memory/view';
 import type { RankStepsData } from '../ranks/data';
 import { type RanksHost, RanksView } from '../ranks/view';
+import type { RooflineData } from '../roofline/data';
+import { RooflineView } from '../roofline/view';
 import type { TimelineData } from '../timeline/data';
 import { type TimelineHost, TimelineView } from '../timeline/view';
 import type { FlameData } from './data';
@@ -14,7 +16,7 @@ import type { Place } from './elements';
 import { type Editor, PageServer, placeOf } from './served';
 import { FlameView } from './view';
 
-type PictureData = FlameData | TimelineData | MemoryData | RankStepsData;
+type PictureData = FlameData | TimelineData | MemoryData | RankStepsData | RooflineData;
 
 /** What the extension sends. */
 type Message =
@@ -23,7 +25,7 @@ type Message =
 declare const acquireVsCodeApi: (() => Editor) | undefined;
 
 /** A picture that is on the page. */
-type View = FlameView | TimelineView | MemoryView | RanksView;
+type View = FlameView | TimelineView | MemoryView | RanksView | RooflineView;
 
 type Host = TimelineHost & MemoryHost & RanksHost;
 
@@ -31,7 +33,7 @@ const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : und
 const server = PageServer.ofPage(editor);
 /** Shows the timeline of the page at a step of a rank. */
 let showTimeline: ((wanted: object) => void) | undefined;
-for (const name of ['timeline', 'ranks', 'memory', 'flame']) {
+for (const name of ['timeline', 'ranks', 'roofline', 'memory', 'flame']) {
   const root = document.querySelector<HTMLElement>(`.${name}`);
   const embedded = document.querySelector(`#${name}-data`);
   if (root !== null && embedded !== null) {
@@ -51,6 +53,8 @@ function viewOf(root: HTMLElement, data: PictureData, host: Host): View {
       return new MemoryView(root, data, host);
     case 'perfline.rankSteps/1':
       return new RanksView(root, data, host);
+    case 'perfline.roofline/1':
+      return new RooflineView(root, data, host);
   }
 }
 

@@ -8,6 +8,16 @@ export function text(value: number, unit: Unit): string {
     : scaled(value, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB']);
 }
 
+/** Floating-point operations, or as many per second; the name of the unit is to follow: `1.5 T`, `12 `. */
+export function flops(value: number): string {
+  return scaled(value, 1000, [' ', ' k', ' M', ' G', ' T', ' P', ' E']);
+}
+
+/** Three significant digits. */
+export function ratio(value: number): string {
+  return digits(value);
+}
+
 /** A share of 1: `38 %`. */
 export function percent(share: number): string {
   const value = share * 100;

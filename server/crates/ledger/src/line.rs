@@ -394,6 +394,8 @@ pub struct Kernel {
     pub class: KernelClass,
     /// Whether it runs on tensor cores.
     pub tensor_cores: TensorCores,
+    /// What operators with known FLOPs did of which it was the longest kernel, by precision. Times are those of its own runs.
+    pub arithmetic: BTreeMap<Precision, Arithmetic>,
 }
 
 /// An outermost operator on a line.

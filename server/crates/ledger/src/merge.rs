@@ -262,8 +262,18 @@ impl PerStep {
 impl Kernel {
     /// Adds other runs of the same kernel.
     pub fn merge(&mut self, other: &Self) {
-        let Self { calls, total, min, max, occupancy_time, streams, bytes, class, tensor_cores } =
-            other;
+        let Self {
+            calls,
+            total,
+            min,
+            max,
+            occupancy_time,
+            streams,
+            bytes,
+            class,
+            tensor_cores,
+            arithmetic,
+        } = other;
         self.calls.gain(*calls);
         self.total.gain(*total);
         self.min = self.min.min(*min);
@@ -273,6 +283,7 @@ impl Kernel {
         self.bytes.gain(*bytes);
         self.class = self.class.max(*class);
         self.tensor_cores = self.tensor_cores.max(*tensor_cores);
+        merge_map(&mut self.arithmetic, arithmetic, Arithmetic::merge);
     }
 }
 

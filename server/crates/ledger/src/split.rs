@@ -108,6 +108,15 @@ impl LineBooks {
         let time = |it: &Ns| it.share(n, part);
         let bytes = |it: &Bytes| it.share(n, part);
         let count = |it: &u64| it.share(n, part);
+        let work = |it: &Arithmetic| {
+            let Arithmetic { operators, flops, time: spent, bytes: moved } = it;
+            Arithmetic {
+                operators: count(operators),
+                flops: count(flops),
+                time: time(spent),
+                bytes: bytes(moved),
+            }
+        };
         let is_first = part == 0;
         Self {
             function: function.clone(),
@@ -177,15 +186,7 @@ impl LineBooks {
             by_thread: each(by_thread, time),
             comm: time(comm),
             comm_exposed: time(comm_exposed),
-            arithmetic: each(arithmetic, |it| {
-                let Arithmetic { operators, flops, time: spent, bytes: moved } = it;
-                Arithmetic {
-                    operators: count(operators),
-                    flops: count(flops),
-                    time: time(spent),
-                    bytes: bytes(moved),
-                }
-            }),
+            arithmetic: each(arithmetic, work),
             products: each(products, time),
             kernel_table: each(kernel_table, |it| {
                 let Kernel {
@@ -198,6 +199,7 @@ impl LineBooks {
                     bytes: moved,
                     class,
                     tensor_cores,
+                    arithmetic,
                 } = it;
                 Kernel {
                     calls: count(calls),
@@ -209,6 +211,7 @@ impl LineBooks {
                     bytes: bytes(moved),
                     class: *class,
                     tensor_cores: *tensor_cores,
+                    arithmetic: each(arithmetic, work),
                 }
             }),
             operators: each(operators, |it| {

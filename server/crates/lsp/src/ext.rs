@@ -49,6 +49,8 @@ pub(crate) const TIMELINE: &str = "perfline.timeline";
 pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
 /// Gives each rank in each step, as the map of ranks and steps is drawn from them.
 pub(crate) const RANK_STEPS: &str = "perfline.rankSteps";
+/// Gives the arithmetic of lines and kernels, as the roofline is drawn from it.
+pub(crate) const ROOFLINE: &str = "perfline.roofline";
 /// Gives the report with its pictures as a page that an editor shows.
 pub(crate) const PAGE: &str = "perfline.page";
 /// Serves the report with its pictures to a browser.
@@ -61,7 +63,7 @@ pub(crate) const SOURCES: &str = "perfline.sources";
 pub(crate) const LOCATE: &str = "perfline.locate";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 27] = [
+pub(crate) const COMMANDS: [&str; 28] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -84,6 +86,7 @@ pub(crate) const COMMANDS: [&str; 27] = [
     TIMELINE,
     MEMORY_TIMELINE,
     RANK_STEPS,
+    ROOFLINE,
     PAGE,
     VIEW,
     PLACE,

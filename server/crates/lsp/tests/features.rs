@@ -451,7 +451,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.setFolder, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.rankSteps, perfline.page, perfline.view, perfline.place, perfline.sources, perfline.locate",
+             perfline.setStep, perfline.setRank, perfline.setFolder, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.rankSteps, perfline.roofline, perfline.page, perfline.view, perfline.place, perfline.sources, perfline.locate",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (

@@ -319,7 +319,8 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let again = client.command("perfline.view", json!([{"open": false}])).await.unwrap();
     assert_eq!(again, json!({"url": url, "opened": false}));
     let unknown = client.command("perfline.view", json!([{"picture": "plot"}])).await.unwrap_err();
-    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory, ranks";
+    let expected =
+        "unknown picture `plot`, expected one of: timeline, flame, memory, ranks, roofline";
     assert_eq!(unknown["message"], expected);
 
     let ask = |method: &'static str, path: &'static str, body: &str| {
@@ -987,4 +988,31 @@ async fn where_launches_limit_the_run_the_metric_that_fits_is_idle_time() {
             assert_eq!(status["view"]["effectiveMetric"], expected, "{of}, {charge}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_roofline_has_the_arithmetic_of_lines_and_of_their_kernels() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("cuda/torch2.11.0/slow_model.json.gz", "slow_model.json.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ] {
+        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    }
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([{"paths": ["slow_model.json.gz"]}])).await.unwrap();
+    let drawn = client.command("perfline.roofline", json!([])).await.unwrap();
+    assert_eq!(
+        (&drawn["schema"], &drawn["isDevice"]),
+        (&json!("perfline.roofline/1"), &json!(true))
+    );
+    let points = drawn["points"].as_array().unwrap();
+    let sum = |of: &str| -> u64 {
+        let points = points.iter().filter(|it| it["of"] == of);
+        points.filter_map(|it| it["flops"].as_u64()).sum()
+    };
+    assert!(sum("line") > 0);
+    assert_eq!(sum("line"), sum("kernel"), "each of its operators launches a kernel");
+    assert_eq!(drawn["files"]["slow_model.py"], "slow_model.py");
 }

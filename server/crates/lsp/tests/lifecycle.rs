@@ -21,7 +21,7 @@ async fn only_what_works_is_announced() {
         "codeLensProvider": {"resolveProvider": false},
         "hoverProvider": true,
         "executeCommandProvider": {"commands": [
-            "perfline.load", "perfline.recordings", "perfline.setBaseline", "perfline.clearBaseline", "perfline.unload", "perfline.setMetric", "perfline.setStep", "perfline.setRank", "perfline.setFolder", "perfline.setFilter", "perfline.filterValues", "perfline.hotLines", "perfline.heat", "perfline.details", "perfline.status", "perfline.explain", "perfline.findings", "perfline.report", "perfline.flame", "perfline.timeline", "perfline.memoryTimeline", "perfline.rankSteps", "perfline.page", "perfline.view", "perfline.place", "perfline.sources", "perfline.locate",
+            "perfline.load", "perfline.recordings", "perfline.setBaseline", "perfline.clearBaseline", "perfline.unload", "perfline.setMetric", "perfline.setStep", "perfline.setRank", "perfline.setFolder", "perfline.setFilter", "perfline.filterValues", "perfline.hotLines", "perfline.heat", "perfline.details", "perfline.status", "perfline.explain", "perfline.findings", "perfline.report", "perfline.flame", "perfline.timeline", "perfline.memoryTimeline", "perfline.rankSteps", "perfline.roofline", "perfline.page", "perfline.view", "perfline.place", "perfline.sources", "perfline.locate",
         ]},
         "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
     });

@@ -1,5 +1,5 @@
-//! The report as one page: plots, findings with what to do, every table, memory over time, ranks by step, the timeline and the flame graph.
-//! It needs no other file, and the policy of the page allows no script but that of these four.
+//! The report as one page: plots, findings with what to do, every table, memory over time, ranks by step, the timeline, the flame graph
+//! and the roofline. It needs no other file, and the policy of the page allows no script but that of these five.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures, the style sheets and the script go in as they are.
@@ -26,6 +26,7 @@ use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Secti
 use crate::part::RecordingPart;
 use crate::rank_steps::{MapSize, rank_steps};
 use crate::recording::Recording;
+use crate::roofline::{RooflineSize, roofline};
 use crate::timeline::{TimelineRange, timeline};
 
 use shown_text::ShownText;
@@ -58,9 +59,39 @@ pub struct Pictures {
     pub memory: Option<Value>,
     /// [`crate::rank_steps::rank_steps`]. It takes the place of the tables of ranks and steps.
     pub ranks: Option<Value>,
+    /// [`crate::roofline::roofline`].
+    pub roofline: Option<Value>,
     /// Of a page that a server gives: the number of what it shows. Its lines open in an editor, its pictures ask for more,
     /// and it is loaded again when something else is shown.
     pub served: Option<u64>,
+}
+
+/// How much pictures have of what they are drawn from.
+struct PictureSizes {
+    min_share: f64,
+    times: TimelineRange,
+    moments: MemoryTimelineRange,
+    map: MapSize,
+    points: RooflineSize,
+}
+
+impl PictureSizes {
+    /// Of a page that is sent around.
+    const PAGE: Self = Self {
+        min_share: flame::PAGE_MIN_SHARE,
+        times: TimelineRange::PAGE,
+        moments: MemoryTimelineRange::PAGE,
+        map: MapSize::PAGE,
+        points: RooflineSize::PAGE,
+    };
+    /// Of a page that a server gives, whose pictures ask for more.
+    const SERVED: Self = Self {
+        min_share: flame::EDITOR_MIN_SHARE,
+        times: TimelineRange::EDITOR,
+        moments: MemoryTimelineRange::EDITOR,
+        map: MapSize::EDITOR,
+        points: RooflineSize::EDITOR,
+    };
 }
 
 /// What pictures are drawn from, as far as a recording was loaded with it.
@@ -99,23 +130,23 @@ impl Pictures {
     /// The pictures of a file, which is sent around.
     #[must_use]
     pub fn of_file(recording: &Recording<'_>, title: &str, data: &PictureData<'_>) -> Self {
-        let ranges =
-            (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE, MapSize::PAGE);
-        Self::drawn(recording, title, data, &ranges)
+        Self::drawn(recording, title, data, &PictureSizes::PAGE)
     }
 
     fn drawn(
         recording: &Recording<'_>,
         title: &str,
         data: &PictureData<'_>,
-        (min_share, times, moments, size): &(f64, TimelineRange, MemoryTimelineRange, MapSize),
+        sizes: &PictureSizes,
     ) -> Self {
+        let PictureSizes { min_share, times, moments, map, points } = sizes;
         let stacks = data.stacks.map(|it| FlameStacks::new(recording, it, data.code, data.part));
         Self {
             flame: stacks.map(|it| flame::flame(recording, &it, data.base, title, *min_share)),
             timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
             memory: memory_timeline(recording, data.histories, title, moments),
-            ranks: rank_steps(recording, title, *size),
+            ranks: rank_steps(recording, title, *map),
+            roofline: roofline(recording, title, *points),
             served: None,
         }
     }
@@ -144,6 +175,7 @@ impl Pictures {
             || self.timeline.is_some()
             || self.memory.is_some()
             || self.ranks.is_some()
+            || self.roofline.is_some()
     }
 }
 
@@ -161,13 +193,7 @@ pub fn served_page(
     let options =
         ReportOptions { code: data.code.clone(), ..ReportOptions::new(SERVED_TOP, rules) };
     let report = build_shown(recording, &options, data.part);
-    let ranges = (
-        flame::EDITOR_MIN_SHARE,
-        TimelineRange::EDITOR,
-        MemoryTimelineRange::EDITOR,
-        MapSize::EDITOR,
-    );
-    let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
+    let drawn = Pictures::drawn(recording, &recording.title(), data, &PictureSizes::SERVED);
     page(&report, &Pictures { served: Some(version), ..drawn })
 }
 
@@ -273,6 +299,7 @@ fn folded(pictures: &Pictures) -> Markup {
     html! {
         @if let Some(timeline) = &pictures.timeline { (picture("timeline", "Timeline", timeline)) }
         @if let Some(flame) = &pictures.flame { (picture("flame", "Flame graph", flame)) }
+        @if let Some(roofline) = &pictures.roofline { (picture("roofline", "Roofline", roofline)) }
     }
 }
 

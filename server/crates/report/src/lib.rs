@@ -1,8 +1,8 @@
 //! What a recording says, as data and on paper.
 //!
 //! *Owns*: the report (sections of typed cells, [`Report`]) with its findings, charts and limits; the annotated source,
-//! the device memory, the pages of the rules; the flame graph, the timeline, memory over time and ranks by step; the machine-readable contracts `perfline.diff/1`, `perfline.flame/1`, `perfline.lines/1`, `perfline.memory/1`,
-//! `perfline.memoryTimeline/1`, `perfline.rankSteps/1`, `perfline.report/1` and `perfline.timeline/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV, tables with typed columns as Arrow and Parquet. The terminal and the language server
+//! the device memory, the pages of the rules; the flame graph, the timeline, memory over time, ranks by step and the roofline; the machine-readable contracts `perfline.diff/1`, `perfline.flame/1`, `perfline.lines/1`, `perfline.memory/1`,
+//! `perfline.memoryTimeline/1`, `perfline.rankSteps/1`, `perfline.report/1`, `perfline.roofline/1` and `perfline.timeline/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV, tables with typed columns as Arrow and Parquet. The terminal and the language server
 //! print the same values.
 //!
 //! *Never*: reads a file (source text comes through [`SourceTexts`]); knows stdout, how options are parsed, or LSP (it names options in what it advises);
@@ -24,6 +24,7 @@ pub mod lines;
 pub mod memory;
 pub mod memory_timeline;
 pub mod rank_steps;
+pub mod roofline;
 pub mod show;
 pub mod tables;
 pub mod terminal;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::{Arithmetic, Bytes, Ns, Precision, ProductSizes, TensorCores};
-use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
+use profile::{DeviceEventId, DeviceKind, HostEventId, HostKind, Profile, StrId};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +22,8 @@ pub struct CountedOperator {
     pub sizes: Option<ProductSizes>,
     /// Where the first of it ran; `None` for the host.
     pub device: Option<i32>,
+    /// The longest of the kernels that it launched, which stands for its arithmetic.
+    pub kernel: Option<DeviceEventId>,
 }
 
 /// An operator with its cost, and what is found of the device events that it launched.
@@ -33,6 +35,7 @@ struct OperatorTally {
     launched: Ns,
     /// Where the first of it ran.
     device: Option<i32>,
+    longest_kernel: Option<DeviceEventId>,
     has_tensor_cores: bool,
 }
 
@@ -55,6 +58,7 @@ impl OperatorTally {
             arithmetic,
             sizes,
             device: self.device,
+            kernel: self.longest_kernel,
         }
     }
 }
@@ -104,6 +108,7 @@ pub(crate) fn counted(
             cost,
             launched: Ns::ZERO,
             device: None,
+            longest_kernel: None,
             has_tensor_cores: false,
         };
         of_thread.push(counted);
@@ -132,6 +137,11 @@ fn add(
 ) {
     counted.launched += profile.device.duration[event.index()];
     counted.device.get_or_insert(profile.device.device[event.index()]);
+    let duration = |it: DeviceEventId| profile.device.duration[it.index()];
+    let is_longer = counted.longest_kernel.is_none_or(|it| duration(it) < duration(event));
+    if profile.device.kind[event.index()] == DeviceKind::Kernel && is_longer {
+        counted.longest_kernel = Some(event);
+    }
     counted.has_tensor_cores |= classes.tensor_cores(event) == TensorCores::Yes;
 }
 

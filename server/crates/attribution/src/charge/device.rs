@@ -1,6 +1,6 @@
 //! The line stacks of device events, and the charging of device time.
 
-use ledger::{Bytes, Evidence, Kernel, Ns};
+use ledger::{Arithmetic, Bytes, Evidence, Kernel, Ns};
 use line_stacks::{LineId, Node, Stacks, grow_to};
 use profile::{
     CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, LaunchShapeId, OriginFrame, Profile,
@@ -12,6 +12,7 @@ use crate::event_stacks::EventStacks;
 use crate::names::Names;
 use crate::timeline_pass::TimelinePass;
 use recorded::{KernelClasses, Launches, Steps};
+use run_summary::CountedOperator;
 
 /// The line stack of each device event.
 pub(crate) struct DeviceStacks(Vec<Node>);
@@ -184,7 +185,7 @@ pub(crate) struct DeviceCharges {
     pub(crate) replayed: FxHashMap<(LineId, LineId), Ns>,
 }
 
-/// Charges the duration of every device event.
+/// Charges the duration of every device event, and the arithmetic that kernels stand for.
 pub(crate) fn charge_devices(
     profile: &Profile,
     launches: &Launches,
@@ -192,8 +193,11 @@ pub(crate) fn charge_devices(
     steps: &Steps,
     classes: &KernelClasses,
     events: &EventStacks<'_>,
+    counted: &[CountedOperator],
 ) -> DeviceCharges {
     let (host, device) = (&profile.host, &profile.device);
+    let by_kernel = counted.iter().filter_map(|it| Some((it.kernel?, it)));
+    let by_kernel: FxHashMap<DeviceEventId, &CountedOperator> = by_kernel.collect();
     let mut charges = DeviceCharges::default();
     for event in device.ids() {
         let (row, node) = (event.index(), stacks.node(event));
@@ -225,6 +229,10 @@ pub(crate) fn charge_devices(
         kernel.class = classes.class(event);
         kernel.tensor_cores = classes.tensor_cores(event);
         add_run(kernel, profile, event);
+        if let Some(it) = by_kernel.get(&event) {
+            let work = Arithmetic { time, ..it.arithmetic };
+            kernel.arithmetic.entry(it.precision).or_default().merge(&work);
+        }
         if let Some(launch) = launch {
             let replays = events.charged_line(launch).get().filter(|it| *it != charged);
             if let Some(replays) = replays.filter(|_| profile.captured.number(event).is_some()) {

@@ -131,6 +131,16 @@ impl Arithmetic {
         Some(self.rate()? / peak.flops(precision)? as f64)
     }
 
+    /// The share of what the roof allows in `precision` at this intensity: the peak, or what memory can bring if that is less
+    /// (Williams, Waterman, Patterson: Roofline, 2009).
+    #[must_use]
+    pub fn roof_share(&self, precision: Precision, peak: &DevicePeak) -> Option<f64> {
+        let highest = peak.flops(precision)? as f64;
+        let from_memory = self.intensity().filter(|_| peak.bandwidth != 0);
+        let roof = from_memory.map_or(highest, |it| highest.min(it * peak.bandwidth as f64));
+        Some(self.rate()? / roof)
+    }
+
     /// The side of `peak`'s roofline.
     #[must_use]
     pub fn bound(&self, precision: Precision, peak: &DevicePeak) -> Option<Bound> {

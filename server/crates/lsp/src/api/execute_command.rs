@@ -17,6 +17,7 @@ mod rank_steps;
 mod recordings;
 mod report;
 mod requested_load;
+mod roofline;
 mod sources;
 pub(crate) mod status;
 mod timeline;
@@ -66,6 +67,7 @@ pub(crate) async fn handle(
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
         ext::MEMORY_TIMELINE => memory_timeline::handle(session, &arguments).await?,
         ext::RANK_STEPS => rank_steps::handle(session).await?,
+        ext::ROOFLINE => roofline::handle(session).await?,
         ext::PAGE => page::given(session).await?,
         ext::VIEW => page::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,

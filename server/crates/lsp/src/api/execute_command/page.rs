@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::session_snapshot::SessionSnapshot;
 
 /// The pictures that the page may begin with.
-const PICTURES: [&str; 4] = ["timeline", "flame", "memory", "ranks"];
+const PICTURES: [&str; 5] = ["timeline", "flame", "memory", "ranks", "roofline"];
 
 const NOTHING: &str = "no recording is loaded";
 
