@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use device_memory::{HistoryRange, HolderPhase};
-use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey};
+use device_memory::{HistoryRange, HolderPhase, SegmentMap};
+use ledger::{Bytes, DeviceKey, DeviceMemory, Fragmentation, LineKey};
 use loader::{LoadOptions, MemoryHistory, Run, Watch};
 use tests::fixtures::repository;
 
@@ -189,6 +189,7 @@ fn what_lines_hold_over_time_is_what_is_alive_and_the_books_of_the_peak() {
                     check_levels(history, &wanted, &name);
                 }
             }
+            check_segments(history, &memory.fragmentation, &name);
         }
     }
     assert!(6 <= n_histories, "the committed snapshots have histories");
@@ -234,4 +235,38 @@ fn check_levels(history: &MemoryHistory, wanted: &HistoryRange, name: &str) {
     let sizes: Vec<Bytes> =
         levels.blocks.iter().map(|&row| history.allocations[row].bytes).collect();
     assert!(sizes.is_sorted_by(|a, b| a >= b), "{name} {wanted:?}");
+}
+
+/// What is laid out is what was reserved and what is in use, however finely; at the end it is cut up as the books say.
+fn check_segments(history: &MemoryHistory, at_end: &Fragmentation, name: &str) {
+    let n_events = u32::try_from(history.at.len()).unwrap();
+    let stride = (history.at.len() / 20).max(1);
+    let last = n_events.checked_sub(1);
+    let events = (0..n_events).step_by(stride).map(Some).chain([None, last]);
+    for event in events {
+        let at = |amounts: &[Bytes], at_start| event.map_or(at_start, |it| amounts[it as usize]);
+        let segments = history.segments(event, u64::MAX);
+        let reserved: Bytes = segments.iter().map(|it| it.bytes).sum();
+        assert_eq!(reserved, at(&history.reserved, history.reserved_at_start), "{name} {event:?}");
+        let used: Bytes = segments.iter().flat_map(|it| &it.blocks).map(|it| it.used).sum();
+        assert_eq!(used, at(&history.active, history.active_at_start), "{name} {event:?}");
+        for it in &segments {
+            let used: Bytes = it.blocks.iter().map(|it| it.used).sum();
+            assert_eq!(it.free, it.bytes - used, "{name} {event:?}");
+            assert!(it.largest_free <= it.free, "{name} {event:?}");
+        }
+        let count = |it: &[SegmentMap]| -> (usize, Bytes, usize) {
+            let blocks = || it.iter().flat_map(|it| &it.blocks);
+            let allocations = blocks().map(|it| it.allocations).sum();
+            (it.len(), blocks().map(|it| it.used).sum(), allocations)
+        };
+        let merged = history.segments(event, 50);
+        assert_eq!(count(&merged), count(&segments), "{name} {event:?}");
+        if event == last {
+            let free: Bytes = segments.iter().map(|it| it.free).sum();
+            let largest = segments.iter().map(|it| it.largest_free).max().unwrap_or_default();
+            let found = (segments.len() as u64, free, largest);
+            assert_eq!(found, (at_end.segments, at_end.free, at_end.largest_free), "{name}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ import { webviewPage } from './webviewPage';
 type Wanted =
   | { rank: number; from: number; to: number }
   | { rank: number; step: number }
-  | { from: number; to: number; rank: number; device: number };
+  | { from: number; to: number; rank: number; device: number; moment?: number };
 
 /** A rank, and one of its steps. */
 interface RankStep {

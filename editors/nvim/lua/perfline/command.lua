@@ -217,7 +217,10 @@ local subcommands = {
   callees = { run = function() require('perfline.details').callees() end },
   report = { run = function() require('perfline.report').show() end },
   memory = { run = function() require('perfline.report').memory() end },
-  view = { run = function(call) view(call.words[1]) end, complete = one_of({ 'timeline', 'flame', 'memory', 'ranks', 'roofline' }) },
+  view = {
+    run = function(call) view(call.words[1]) end,
+    complete = one_of({ 'timeline', 'flame', 'memory', 'ranks', 'roofline' }),
+  },
   heat = {
     run = function(call) require('perfline.heat').show(call.words[1] or 'toggle') end,
     complete = one_of({ 'on', 'off', 'toggle', 'line', 'number', 'sign', 'text' }),

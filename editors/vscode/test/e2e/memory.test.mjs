@@ -34,12 +34,28 @@ test('memory over time leads to lines, and lines to memory over time', async () 
   await window.goTo(45);
   await memory.locator('button', { hasText: 'Open line' }).click();
   await until(async () => (await window.cursorLine()) === 98, 'the cursor on line 98');
+  // The segments follow the moment.
+  await memory.locator('summary', { hasText: 'Segments at this moment' }).click();
+  const sums = () => memory.locator('.memory-sums').innerText();
+  const event = async () => /after event (\d+)/.exec(await selection.innerText())[1];
+  await until(async () => (await sums()).endsWith(`This is after event ${await event()}.`), 'the segments of the peak');
+  await window.screenshot('segments');
+  await memory.locator('canvas').first().focus();
+  const peak = await event();
+  await memory.locator('canvas').first().press('ArrowLeft');
+  assert.notEqual(await event(), peak);
+  await until(
+    async () => (await sums()).endsWith(`This is after event ${await event()}.`),
+    'those of the moment before',
+  );
+  await memory.locator('canvas').first().press('p');
+  await memory.locator('summary', { hasText: 'Segments at this moment' }).click();
   // Zooming in asks the server for more.
   const note = () => memory.locator('.flame-note').innerText();
   assert.match(await note(), /^The whole recording, rank 0, cuda:0, /);
-  await memory.locator('canvas').focus();
+  await memory.locator('canvas').first().focus();
   for (let presses = 0; presses < 8; presses++) {
-    await memory.locator('canvas').press('w');
+    await memory.locator('canvas').first().press('w');
   }
   await until(async () => (await note()).startsWith('A part of the recording'), 'a part of the recording');
   // The moment stays the one that was chosen.

@@ -322,6 +322,23 @@ test('what is in use at the peak is what perfline memory says of it', async () =
   await memory('button').filter({ hasText: 'Save as SVG' }).click();
   assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>train_step \(slow_model\.py:97\)/);
   await memory('button').filter({ hasText: 'Peak' }).click();
+  // The segments are those of the peak, and the page says so elsewhere.
+  await memory('summary').filter({ hasText: 'Segments at this moment' }).click();
+  const laidOut = () => memory('.memory-sums').innerText();
+  assert.match(
+    await laidOut(),
+    new RegExp(`^\\d+ segments?, [\\d.]+ [KMG]iB reserved, .* This is after event ${data.peak.event + 1}\\.$`),
+  );
+  assert.equal(data.segments.reserved - data.segments.free, device.peak_bytes);
+  await memory('summary').filter({ hasText: 'Segments as a table' }).click();
+  await until(
+    async () => (await memory('.memory-segments tbody tr').count()) === data.segments.bytes.length,
+    'a row of each segment',
+  );
+  await memory('canvas').first().focus();
+  await page.keyboard.press('ArrowLeft');
+  assert.match(await laidOut(), /This page has those of the peak alone\.$/);
+  await memory('button').filter({ hasText: 'Peak' }).click();
   for (const [name, media] of Object.entries({
     'page-memory': { colorScheme: 'light', contrast: 'no-preference' },
     'page-memory-dark': { colorScheme: 'dark', contrast: 'no-preference' },

@@ -259,6 +259,17 @@ async function takeRoofline(browser) {
   await page.close();
 }
 
+/** The segments of a device at the peak. */
+async function takeSegments(browser) {
+  const file = path.join(temporaryFolder(), 'segments.html');
+  perfline(['report', SNAPSHOT, '--root', PROGRAMS, '--html', file]);
+  const page = await openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+  await page.locator('.memory summary', { hasText: 'Segments at this moment' }).click();
+  await page.waitForTimeout(300);
+  await shoot(page.locator('.memory-segments'), 'segments');
+  await page.close();
+}
+
 /** `perfline view` at a line of the timeline. */
 async function takeView(browser) {
   const server = spawn(PERFLINE, ['view', RECORDING, SNAPSHOT, '--root', project(), '--no-browser'], {
@@ -317,6 +328,7 @@ for (const [name, take] of Object.entries({
   diff: takeDiff,
   ranks: takeRanks,
   roofline: takeRoofline,
+  segments: takeSegments,
   view: takeView,
 })) {
   if (wanted(name)) {

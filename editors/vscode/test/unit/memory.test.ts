@@ -14,6 +14,7 @@ import {
   momentAt,
   sizeTicks,
 } from '../../webview/memory/layout';
+import { barAt, barsOf, blocksBySegment, widthOf } from '../../webview/memory/segmentLayout';
 
 /** Three moments: what was there before, a line in two phases, another function of its file, and 5 bytes of lines that are left out. */
 const data: MemoryData = {
@@ -51,6 +52,28 @@ const data: MemoryData = {
     to: [7, 6, -1],
     begin: [-1, 20, 30],
     end: [150, 140, -1],
+  },
+  segments: {
+    event: 4,
+    reserved: 1536,
+    free: 700,
+    largestFree: 500,
+    address: ['0x1000', '0x8000'],
+    bytes: [1024, 512],
+    stream: [0, 7],
+    isPrivate: [false, true],
+    freeBytes: [500, 200],
+    largestFreeBytes: [500, 100],
+    allocations: [2, 3],
+    leftOut: 0,
+    blocks: {
+      segment: [0, 0, 1],
+      offset: [0, 512, 0],
+      bytes: [512, 12, 400],
+      used: [512, 12, 312],
+      allocations: [1, 1, 3],
+      holder: [0, 1, -1],
+    },
   },
 };
 
@@ -144,4 +167,23 @@ test('ticks of sizes are round in the unit that is shown', () => {
     sizeTicks(3.5 * 1024 ** 3, 4),
     [1, 2, 3].map((it) => it * 1024 ** 3),
   );
+});
+
+test('segments are as wide as they are large, with what is in use where it is', () => {
+  const { segments } = data;
+  assert.deepEqual([widthOf(segments, 0, 400), widthOf(segments, 1, 400)], [400, 200]);
+  const [first = [], second = []] = blocksBySegment(segments);
+  assert.deepEqual([first, second], [[0, 1], [2]]);
+  const bars = barsOf(segments, first, 400);
+  assert.deepEqual(
+    bars.map(({ x, width }) => [x, width]),
+    [
+      [0, 200],
+      [200, 4.6875],
+    ],
+  );
+  assert.equal(barAt(bars, 199)?.block, 0);
+  assert.equal(barAt(bars, 204)?.block, 1);
+  assert.equal(barAt(bars, 300), undefined, 'it is free');
+  assert.equal(barsOf(segments, first, 1)[1]?.width, 0.5, 'it is seen however small it is');
 });

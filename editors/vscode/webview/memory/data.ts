@@ -42,4 +42,34 @@ export interface MemoryData extends Pick<FlameData, 'title' | 'kinds' | 'strings
     begin: number[];
     end: number[];
   };
+  segments: SegmentsData;
+}
+
+/** How what was reserved was laid out after one event: segments, the largest first, and what is in use in them. */
+export interface SegmentsData {
+  /** -1: before the first. */
+  event: number;
+  /** Bytes of all segments: reserved, not in use, and the largest piece of that. */
+  reserved: number;
+  free: number;
+  largestFree: number;
+  /** By segment. Addresses are hexadecimal. */
+  address: string[];
+  bytes: number[];
+  stream: number[];
+  isPrivate: boolean[];
+  freeBytes: number[];
+  largestFreeBytes: number[];
+  allocations: number[];
+  /** How many other segments there are. */
+  leftOut: number;
+  /** By segment and offset: allocations, and neighbours that are too small to be distinguished, of which `holder` can be -1. */
+  blocks: {
+    segment: number[];
+    offset: number[];
+    bytes: number[];
+    used: number[];
+    allocations: number[];
+    holder: number[];
+  };
 }

@@ -24,11 +24,12 @@ import {
   momentAt,
   sizeTicks,
 } from './layout';
+import { SegmentPicture } from './segments';
 
 /** What the page cannot do by itself. */
 export interface MemoryHost extends PictureHost {
   /** Asks for a part of the recording, or another device; without it, there is no more than what the page holds. */
-  request?: (wanted: { from?: number; to?: number; rank: number; device: number }) => void;
+  request?: (wanted: { from?: number; to?: number; rank: number; device: number; moment?: number }) => void;
 }
 
 const HEIGHT = 360;
@@ -71,6 +72,7 @@ export class MemoryView extends PictureView {
   private selected: string | undefined;
   private matches: ReadonlySet<string> | undefined;
   private timer = 0;
+  private segmentTimer = 0;
 
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly device = element('select', {});
@@ -84,6 +86,18 @@ export class MemoryView extends PictureView {
   private readonly holders = element('table', {});
   private readonly blocks = element('table', {});
   private readonly blockDetails = element('details', { className: 'flame-table' });
+  private readonly segments = new SegmentPicture(
+    {
+      colours: () => this.colours,
+      drawn: (holder) => this.drawnHolder(holder),
+      select: (holder) => this.select(this.bandOf(holder)?.band.label),
+      opened: () => this.showSegments(),
+      save: (svg) => this.host.save(svg),
+    },
+    this.tooltip,
+  );
+  /** The event of the moment whose segments were asked for last. */
+  private segmentsOf: number | undefined;
 
   constructor(
     root: HTMLElement,
@@ -166,6 +180,7 @@ export class MemoryView extends PictureView {
     this.resize();
     this.describe();
     this.fillTables();
+    this.showSegments();
   }
 
   private build(): void {
@@ -189,7 +204,16 @@ export class MemoryView extends PictureView {
     this.details.open = true;
     this.details.append(element('summary', { textContent: 'In use at this moment' }), this.holders);
     this.blockDetails.append(element('summary', { textContent: 'Largest allocations of this moment' }), this.blocks);
-    this.root.replaceChildren(tools, this.scroller, status, this.tooltip, this.note, this.details, this.blockDetails);
+    this.root.replaceChildren(
+      tools,
+      this.scroller,
+      status,
+      this.tooltip,
+      this.note,
+      this.details,
+      this.blockDetails,
+      this.segments.root,
+    );
   }
 
   private listen(): void {
@@ -264,6 +288,7 @@ export class MemoryView extends PictureView {
         to: Math.ceil(Math.min(whole.to, to + size / 2)),
         rank: data.rank,
         device: data.device,
+        ...(this.segments.isOpen ? { moment: data.event[this.moment] ?? -1 } : {}),
       });
     }
   }
@@ -292,6 +317,7 @@ export class MemoryView extends PictureView {
     this.reportFound();
     this.describe();
     this.fillTables();
+    this.showSegments();
     this.picture.drawSoon();
   }
 
@@ -299,6 +325,7 @@ export class MemoryView extends PictureView {
     this.selected = label;
     this.describe();
     this.fillTables();
+    this.segments.drawSoon();
     this.picture.drawSoon();
   }
 
@@ -333,6 +360,7 @@ export class MemoryView extends PictureView {
     const isMatch = this.search.matcher();
     this.matches = isMatch && new Set(this.layout.bands.map((it) => it.label).filter(isMatch));
     this.reportFound();
+    this.segments.drawSoon();
     this.picture.drawSoon();
   }
 
@@ -344,6 +372,46 @@ export class MemoryView extends PictureView {
       const held = bands.reduce((sum, it) => sum + (it.bytes[this.moment] ?? 0), 0);
       this.search.report(`${bands.length} found, ${amountOf(held, 'bytes')}`);
     }
+  }
+
+  /** The segments that are there; those of the moment are asked for where they can be. */
+  private showSegments(): void {
+    if (!this.segments.isOpen) {
+      return;
+    }
+    const { data } = this.layout;
+    const event = data.event[this.moment] ?? -1;
+    const isOther = event !== data.segments.event;
+    const when = data.segments.event === -1 ? 'before the first event' : `after event ${data.segments.event + 1}`;
+    const only = isOther && this.host.request === undefined ? ' This page has those of the peak alone.' : '';
+    this.segments.show(data.segments, ` This is ${when}.${only}`);
+    if (isOther && this.segmentsOf !== event) {
+      this.segmentsOf = event;
+      clearTimeout(this.segmentTimer);
+      this.segmentTimer = window.setTimeout(() => this.requestSegments(event), WAIT_MS);
+    }
+  }
+
+  /** Asks for what is shown once more, with the segments of another moment. */
+  private requestSegments(moment: number): void {
+    const { from, to, rank, device } = this.layout.data;
+    this.host.request?.({ from, to, rank, device, moment });
+  }
+
+  /** The area in which a holder is. */
+  private bandOf(holder: number): { band: Band; index: number } | undefined {
+    const index = this.layout.bands.findIndex((it) => it.holders.has(holder));
+    const band = this.layout.bands[index];
+    return band === undefined ? undefined : { band, index };
+  }
+
+  private drawnHolder(holder: number): { fill: string; label: string; isDimmed: boolean } {
+    const { data, frames } = this.layout;
+    const found = this.bandOf(holder);
+    const label = frames[data.holders.frame[holder] ?? -1]?.label ?? '';
+    const fill = found === undefined ? this.colours.noLine : this.fillOf(found.band, found.index);
+    const isSelected = this.selected === undefined || found?.band.label === this.selected;
+    return { fill, label, isDimmed: !isSelected || this.matches?.has(found?.band.label ?? '') === false };
   }
 
   private fillTables(): void {
@@ -503,6 +571,7 @@ export class MemoryView extends PictureView {
   protected override recolour(): void {
     super.recolour();
     this.fillTables();
+    this.segments.drawSoon();
   }
 
   protected override resize(): void {

@@ -427,7 +427,7 @@ export class RooflineView extends PictureView {
   }
 }
 
-/** A kernel, or a line without the folders of its file, which leave no room for what tells it from others. */
+/** A kernel, or a line without the folders of its file, which leave no room for what distinguishes it. */
 function shortName({ of, name }: Point): string {
   return of === 'line' ? name.slice(name.lastIndexOf('/') + 1) : name;
 }

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 
 use ledger::{Bytes, LineKey, Phase, StepMemory};
 
+use crate::space::{Space, SpaceChange};
+
 /// What one device held over time, filled only if a load asks for it: it has a row for each allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryHistory {
@@ -29,6 +31,10 @@ pub struct MemoryHistory {
     pub allocations: Vec<HeldAllocation>,
     /// The steps that could be distinguished, in order.
     pub steps: Vec<StepMemory>,
+    /// What is reserved at the end.
+    pub(crate) space_at_end: Space,
+    /// The events that reserve memory or give it back to the device.
+    pub(crate) space_changes: Vec<(u32, SpaceChange)>,
 }
 
 /// What memory is charged to.
@@ -75,6 +81,8 @@ pub struct HeldAllocation {
     pub holder: u32,
     /// Who gave it back, where that is known.
     pub released_by: Option<u32>,
+    /// Where it begins.
+    pub address: u64,
     /// Its size.
     pub bytes: Bytes,
     /// The event that made it; `None` if it is older than the first.
@@ -116,6 +124,14 @@ pub struct HistoryLevels {
     pub left_out: usize,
     /// The largest allocations that are alive at any of these moments: rows of [`MemoryHistory::allocations`].
     pub blocks: Vec<usize>,
+}
+
+impl HeldAllocation {
+    /// Whether it is in use after `event` (`None`: before the first).
+    #[must_use]
+    pub fn is_alive_after(&self, event: Option<u32>) -> bool {
+        self.from <= event && self.to.is_none_or(|to| Some(to) > event)
+    }
 }
 
 impl MemoryHistory {

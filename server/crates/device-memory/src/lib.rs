@@ -1,7 +1,7 @@
 //! Memory of devices, from snapshots, from the memory events of traces, and from exported timelines.
 //!
 //! *Owns*: the replay of what an allocator did; peaks, what held memory at them, phases, steps, fragmentation, failed
-//! requests (`snapshot`); who held how much when, and what of it a picture shows (`history`); bytes by line and the curve of a trace (`trace`, `trace_report`); memory by category over time
+//! requests (`snapshot`); who held how much when, and what of it a picture shows (`history`); which addresses are free (`space`), and how segments are laid out (`segments`); bytes by line and the curve of a trace (`trace`, `trace_report`); memory by category over time
 //! (`categories`).
 //!
 //! *Never*: assigns a line to an event of a trace (it is given them); reads a file; formats a number.
@@ -13,7 +13,9 @@ mod categories;
 mod device_name;
 mod history;
 mod samples;
+mod segments;
 mod snapshot;
+mod space;
 mod trace;
 mod trace_report;
 
@@ -21,6 +23,7 @@ pub use categories::attribute_timeline;
 pub use history::{
     HeldAllocation, HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory,
 };
+pub use segments::{SegmentBlock, SegmentMap};
 pub use snapshot::{SnapshotBooks, SnapshotParts, attribute_snapshot};
 pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedDevices};
 pub use trace_report::reports;

@@ -1,14 +1,12 @@
 //! Memory snapshots to the ledger: every frame of a snapshot carries the line that was executing.
 //!
-//! `replay` walks a device's history once; `phase` and `steps` distinguish parts of the run; `space` distinguishes
-//! free from used addresses; `purposes` says what memory is for; `report` charges all of it to lines; `history` says what each line held when.
+//! `replay` walks a device's history once; `phase` and `steps` distinguish parts of the run; `purposes` says what memory is for; `report` charges all of it to lines; `history` says what each line held when.
 
 mod history;
 mod phase;
 mod purposes;
 mod replay;
 mod report;
-mod space;
 mod steps;
 
 use ledger::{
@@ -74,7 +72,7 @@ pub fn attribute_snapshot(
                 stacks.merge(&booked.books);
             }
             if parts.histories {
-                histories.extend(history::history(frames, replay, key, memory));
+                histories.extend(history::history(snapshot, frames, replay, key, memory));
             }
         });
     SnapshotBooks { ledger, stacks, histories }

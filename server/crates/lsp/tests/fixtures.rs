@@ -454,11 +454,25 @@ async fn memory_over_time_is_asked_for_by_device_and_by_range() {
         amounts(&drawn["at"]).into_iter().filter(|it| (from..to).contains(it)).count()
     };
     assert!(inside(&whole) < inside(&part), "a part has more detail");
+    // The segments are those of the peak, or of the moment that is asked for.
+    let segments = &whole["segments"];
+    assert_eq!(segments["event"], whole["peak"]["event"]);
+    let in_use = |it: &Value| it["reserved"].as_i64().unwrap() - it["free"].as_i64().unwrap();
+    assert_eq!(Some(in_use(segments)), whole["peak"]["bytes"].as_i64());
+    let used: i64 = amounts(&segments["blocks"]["used"]).iter().sum();
+    assert_eq!(used, in_use(segments));
+    for (moment, event) in [(0, 0), (3, 3), (-1, -1)] {
+        let wanted = json!([{"rank": 0, "device": 0, "moment": moment}]);
+        let drawn = client.command("perfline.memoryTimeline", wanted).await.unwrap();
+        assert_eq!(drawn["segments"]["event"], event);
+        assert_eq!(drawn["inUse"], whole["inUse"], "all else is the same");
+    }
     for (arguments, message) in [
         (json!([{"from": 5}]), "from and to: expected both or neither"),
         (json!([{"from": 7, "to": 7}]), "from and to: expected a range that is not empty"),
         (json!([{"rank": 5}]), "rank and device: expected both or neither"),
         (json!([{"from": "x", "to": 7}]), "from: expected a whole number, found"),
+        (json!([{"moment": -2}]), "moment: expected the number of an event or -1, found -2"),
         (
             json!([{"rank": 0, "device": 3}]),
             "there is no such device; an answer without rank and device lists the devices",

@@ -1,7 +1,9 @@
 //! Memory over time: what each line held on a device when, as the object `perfline.memoryTimeline/1` (docs/pictures.md), which
 //! the page of the report and editors draw.
 
-use device_memory::{HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory};
+use device_memory::{
+    HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory, SegmentBlock, SegmentMap,
+};
 use ledger::{Bytes, Evidence, LineKey, Phase};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -10,6 +12,9 @@ use crate::frame_table::{FrameTable, KINDS};
 use crate::recording::Recording;
 use crate::terminal::clean;
 
+/// Into how many parts the largest segment is divided: about the pixels that a picture has for it.
+const SEGMENT_PARTS: u64 = 1_000;
+
 /// Which device is drawn, and which part of its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryTimelineRange {
@@ -17,6 +22,10 @@ pub struct MemoryTimelineRange {
     pub device: Option<(u32, i32)>,
     /// What of its history.
     pub history: HistoryRange,
+    /// Of which moment the segments are: after this event, or before the first of all; `None` is the peak.
+    pub moment: Option<Option<u32>>,
+    /// How many segments are shown.
+    pub segments: usize,
 }
 
 impl MemoryTimelineRange {
@@ -24,11 +33,15 @@ impl MemoryTimelineRange {
     pub const PAGE: Self = Self {
         device: None,
         history: HistoryRange { range: None, parts: 600, holders: 24, blocks: 200 },
+        moment: None,
+        segments: 100,
     };
     /// What an editor gets at once; it asks for parts of it in more detail.
     pub const EDITOR: Self = Self {
         device: None,
         history: HistoryRange { range: None, parts: 1_500, holders: 40, blocks: 500 },
+        moment: None,
+        segments: 1_000,
     };
 }
 
@@ -55,6 +68,8 @@ pub fn memory_timeline(
         .collect();
     let blocks = blocks(history, &levels, &mut holders);
     let (peak_at, peak) = history.peak();
+    let moment = wanted.moment.unwrap_or(peak_at).filter(|it| (*it as usize) < history.at.len());
+    let segments = segments(history, moment, wanted.segments, &mut holders);
     let time = |event: u32| history.at.get(event as usize).copied().unwrap_or(0);
     let steps = history.steps.iter().map(|it| json!([clean(&it.name), it.at]));
     let devices = histories.iter().map(|it| json!([it.rank, it.device]));
@@ -81,6 +96,7 @@ pub fn memory_timeline(
         "rows": rows,
         "leftOut": levels.left_out,
         "blocks": blocks,
+        "segments": segments,
     }))
 }
 
@@ -110,6 +126,49 @@ fn blocks(
         "to": chosen.iter().map(|it| number(it.to)).collect::<Vec<_>>(),
         "begin": chosen.iter().map(|it| at(it.from)).collect::<Vec<_>>(),
         "end": chosen.iter().map(|it| at(it.to)).collect::<Vec<_>>(),
+    })
+}
+
+/// The segments after an event as columns, and what is in use in them: allocations, and neighbours that are too small to be
+/// distinguished.
+fn segments(
+    history: &MemoryHistory,
+    event: Option<u32>,
+    most: usize,
+    holders: &mut ShownHolders<'_>,
+) -> Value {
+    let all = history.segments(event, SEGMENT_PARTS);
+    let sum = |amount: fn(&SegmentMap) -> Bytes| all.iter().map(amount).sum::<Bytes>().0;
+    let largest_free = all.iter().map(|it| it.largest_free).max().unwrap_or_default();
+    let shown = &all[..all.len().min(most)];
+    let column = |amount: fn(&SegmentMap) -> i64| shown.iter().map(amount).collect::<Vec<_>>();
+    let blocks =
+        || (0..).zip(shown).flat_map(|(row, it)| it.blocks.iter().map(move |it| (row, it)));
+    let of_blocks =
+        |amount: fn(&SegmentBlock) -> i64| blocks().map(|(_, it)| amount(it)).collect::<Vec<_>>();
+    json!({
+        "event": number(event),
+        "reserved": sum(|it| it.bytes),
+        "free": sum(|it| it.free),
+        "largestFree": largest_free.0,
+        "address": shown.iter().map(|it| format!("{:#x}", it.address)).collect::<Vec<_>>(),
+        "bytes": column(|it| it.bytes.0),
+        "stream": column(|it| it.stream),
+        "isPrivate": shown.iter().map(|it| it.is_private).collect::<Vec<_>>(),
+        "freeBytes": column(|it| it.free.0),
+        "largestFreeBytes": column(|it| it.largest_free.0),
+        "allocations": column(|it| it.allocations as i64),
+        "leftOut": all.len() - shown.len(),
+        "blocks": {
+            "segment": blocks().map(|(row, _): (usize, _)| row).collect::<Vec<_>>(),
+            "offset": of_blocks(|it| it.offset.0),
+            "bytes": of_blocks(|it| it.bytes.0),
+            "used": of_blocks(|it| it.used.0),
+            "allocations": of_blocks(|it| it.allocations as i64),
+            "holder": blocks()
+                .map(|(_, it)| it.holder.map_or(-1, |row| holders.add(row) as i64))
+                .collect::<Vec<_>>(),
+        },
     })
 }
 

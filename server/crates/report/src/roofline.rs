@@ -31,7 +31,7 @@ struct Point<'a> {
 }
 
 /// What kernels of one name did in one precision.
-struct KernelWork<'a> {
+struct KernelArithmetic<'a> {
     work: Arithmetic,
     /// The line with most of it.
     longest: (&'a LineKey, Arithmetic),
@@ -93,7 +93,7 @@ fn lines<'a>(recording: &'a Recording<'_>) -> Vec<Point<'a>> {
 }
 
 fn kernels<'a>(recording: &'a Recording<'_>) -> Vec<Point<'a>> {
-    let mut kernels: BTreeMap<(&str, Precision), KernelWork<'_>> = BTreeMap::new();
+    let mut kernels: BTreeMap<(&str, Precision), KernelArithmetic<'_>> = BTreeMap::new();
     for (line, books) in &recording.run.merged.lines {
         let mut of_line: BTreeMap<(&str, Precision), Arithmetic> = BTreeMap::new();
         for (key, kernel) in &books.kernel_table {
@@ -102,7 +102,7 @@ fn kernels<'a>(recording: &'a Recording<'_>) -> Vec<Point<'a>> {
             }
         }
         for (key, work) in of_line {
-            let kernel = kernels.entry(key).or_insert_with(|| KernelWork {
+            let kernel = kernels.entry(key).or_insert_with(|| KernelArithmetic {
                 work: Arithmetic::default(),
                 longest: (line, Arithmetic::default()),
             });

@@ -26,9 +26,17 @@ pub struct PicturePart {
     pub rank: Option<u32>,
     /// The number of a device in its rank.
     pub device: Option<i32>,
+    /// Of which moment the segments of a device are: the number of an event, or -1 for before the first.
+    pub moment: Option<i64>,
 }
 
 impl PicturePart {
+    /// After which event the segments are wanted, or before the first; `None` where no moment is named.
+    #[must_use]
+    pub fn moment(&self) -> Option<Option<u32>> {
+        self.moment.map(|it| u32::try_from(it).ok())
+    }
+
     /// Begin and end, if both are named and there is something between them.
     #[must_use]
     pub fn range(&self) -> Option<(i64, i64)> {

@@ -1,15 +1,17 @@
 //! A device's replay to what each line held when.
 
 use ledger::{DeviceKey, DeviceMemory, Ns};
-use profile::StackId;
+use profile::{Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use super::replay::SnapshotReplay;
 use super::report::Frames;
 use crate::history::{HeldAllocation, Holder, HolderPhase, MemoryHistory};
+use crate::space::{Space, SpaceChange};
 
 /// The history of a device with these books; `None` where it has no events.
 pub(super) fn history(
+    snapshot: &Snapshot,
     frames: &Frames<'_>,
     replay: &SnapshotReplay<'_>,
     key: DeviceKey,
@@ -28,11 +30,15 @@ pub(super) fn history(
     let allocations = replay.allocations.iter().map(|it| HeldAllocation {
         holder: holders.row(it.stack, it.is_before()),
         released_by: (it.released_by != StackId::NONE).then(|| holders.row(it.released_by, false)),
+        address: it.address,
         bytes: it.bytes,
         from: it.from,
         to: it.to,
     });
     let allocations = allocations.collect();
+    let changes = (0..).zip(&replay.events);
+    let space_changes =
+        changes.filter_map(|(event, it)| Some((event, SpaceChange::of(it)?))).collect();
     let mut rows: Vec<(Holder, u32)> = holders.rows.into_iter().collect();
     rows.sort_unstable_by_key(|(_, row)| *row);
     Some(MemoryHistory {
@@ -47,6 +53,8 @@ pub(super) fn history(
         holders: rows.into_iter().map(|(holder, _)| holder).collect(),
         allocations,
         steps: memory.steps.clone(),
+        space_at_end: Space::at_end(snapshot, key.device),
+        space_changes,
     })
 }
 

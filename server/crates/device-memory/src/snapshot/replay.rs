@@ -3,6 +3,8 @@
 use profile::{Bytes, Snapshot, SnapshotAction, SnapshotBlock, SnapshotEvent, StackId};
 use rustc_hash::FxHashMap;
 
+use crate::space::{Space, SpaceChange, Used};
+
 /// The history of one device.
 pub(super) struct SnapshotReplay<'a> {
     /// Its events, in order.
@@ -98,6 +100,22 @@ impl<'a> SnapshotReplay<'a> {
     /// Bytes in use after `event`.
     pub(super) fn active_at(&self, event: Option<u32>) -> Bytes {
         event.map_or(self.active_at_start, |event| self.active[event as usize])
+    }
+
+    /// What is in use after `event`, in order of addresses.
+    pub(super) fn used_at(&self, event: Option<u32>) -> Vec<Used> {
+        let alive = self.allocations.iter().filter(|it| it.is_alive_at(event));
+        let mut used: Vec<Used> =
+            alive.map(|it| (it.address, it.bytes.0.cast_unsigned())).collect();
+        used.sort_unstable();
+        used
+    }
+
+    /// What was reserved after `event`, from what is reserved at the end.
+    pub(super) fn space_at(&self, mut end: Space, event: u32) -> Space {
+        let later = self.events[event as usize + 1..].iter().rev();
+        later.filter_map(|it| SpaceChange::of(it)).for_each(|it| end.take_back(&it));
+        end
     }
 
     /// Bytes reserved after `event`.

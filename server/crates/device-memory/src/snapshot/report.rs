@@ -11,9 +11,9 @@ use profile::{Snapshot, SnapshotAction, StackId};
 use rustc_hash::FxHashMap;
 
 use super::replay::{LiveAllocation, SnapshotReplay};
-use super::space::Space;
 use super::steps::DeviceSteps;
 use crate::samples::samples;
+use crate::space::Space;
 use recorded::RecordedSources;
 
 /// Failed requests that are reported of one device: the last ones, since one usually ends the run.
@@ -87,7 +87,7 @@ pub(super) fn report(
         reserved_peak: replay.reserved.iter().copied().fold(replay.reserved_at_start, Bytes::max),
         events: replay.events.len() as u64,
         is_history_cut: is_history_cut(replay),
-        fragmentation: space.fragmentation(replay, last),
+        fragmentation: space.fragmentation(&replay.used_at(last)),
         out_of_memory: context.out_of_memory(),
         purposes: context.purposes(),
         has_times: has_times(replay),
@@ -353,8 +353,9 @@ impl Context<'_> {
         let mut holders: Vec<(LineKey, Held)> = by_line.into_iter().collect();
         holders.sort_by_key(|(_, held)| std::cmp::Reverse(held.bytes));
         holders.truncate(MAX_HOLDERS);
-        let space = Space::at_end(self.snapshot, self.ordinal).rewind(self.replay, at);
-        let (largest_free, free_elsewhere) = space.for_request(self.replay, Some(at), event.stream);
+        let space = self.replay.space_at(Space::at_end(self.snapshot, self.ordinal), at);
+        let used = self.replay.used_at(Some(at));
+        let (largest_free, free_elsewhere) = space.for_request(&used, event.stream);
         OutOfMemory {
             moment: self.moment(Some(at)),
             line: self.frames.charged_line(event.stack).get().map(|line| self.frames.key(line)),

@@ -19,6 +19,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let rank: Option<u32> = arguments.number(0, "rank")?;
     let device: Option<u32> = arguments.number(1, "device")?;
     let (from, to) = (number(arguments, 2, "from")?, number(arguments, 3, "to")?);
+    let moment = arguments.get(4, "moment").map(moment).transpose()?;
     if rank.is_some() != device.is_some() {
         return Err(invalid("rank and device: expected both or neither".to_owned()));
     }
@@ -31,10 +32,20 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let mut wanted = MemoryTimelineRange::EDITOR;
     wanted.device = rank.zip(device.and_then(|it| i32::try_from(it).ok()));
     wanted.history.range = from.zip(to);
+    wanted.moment = moment;
     picture(session, move |loaded, _, recordings, cancelled| {
         draw(loaded, &wanted, recordings, cancelled)
     })
     .await
+}
+
+/// The number of an event, or -1 for before the first.
+fn moment(value: &Value) -> Result<Option<u32>> {
+    let number = value.as_i64().filter(|it| *it >= -1);
+    let number = number.ok_or_else(|| {
+        invalid(format!("moment: expected the number of an event or -1, found {value}"))
+    })?;
+    Ok(u32::try_from(number).ok())
 }
 
 /// Nanoseconds, or the number of an event.
