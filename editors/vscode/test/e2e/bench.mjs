@@ -283,8 +283,14 @@ export class Window {
   /** Chooses from the context menu of an element. A menu takes no clicks in its first moments. */
   async contextMenu(element, text) {
     const item = this.page.locator('.monaco-menu .action-label', { hasText: text }).first();
-    await element.click({ button: 'right' });
-    await item.waitFor();
+    // A list that is drawn anew at this moment opens none.
+    await until(async () => {
+      await element.click({ button: 'right' });
+      return item.waitFor({ timeout: 5000 }).then(
+        () => true,
+        () => false,
+      );
+    }, `a menu with ${text}`);
     await until(async () => {
       await item.click({ timeout: 1000 }).catch(() => undefined);
       return !(await item.isVisible());
