@@ -93,7 +93,7 @@ impl ViewSource for ViewedRecording {
                 let mut wanted = MemoryTimelineRange::EDITOR;
                 wanted.device = part.rank.zip(part.device);
                 wanted.history.range = part.range();
-                wanted.moment = part.moment();
+                wanted.moment = part.moment;
                 memory_timeline(&recording, &recording.run.histories, &recording.title(), &wanted)
             }
         };

@@ -44,6 +44,19 @@ async function search(text) {
   return until(total, `a sum of ${text}`);
 }
 
+/** For people to look at. */
+async function inEachTheme(name, picture) {
+  for (const [suffix, media] of Object.entries({
+    '': { colorScheme: 'light', contrast: 'no-preference' },
+    '-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    '-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    await picture.screenshot({ path: path.join(SHOTS, `${name}${suffix}.png`) });
+  }
+}
+
 test('it opens from a file, folded, and its policy lets it draw', async () => {
   assert.equal(await flame('canvas').count(), 0);
   await page.locator('summary', { hasText: 'Flame graph' }).click();
@@ -102,15 +115,7 @@ test('it follows the theme', async () => {
   await flame('select').nth(1).selectOption('down');
   await flame('summary').click();
   const picture = page.locator('details.picture', { has: page.locator('.flame') });
-  for (const [name, media] of Object.entries({
-    'page-flame': { colorScheme: 'light', contrast: 'no-preference' },
-    'page-flame-dark': { colorScheme: 'dark', contrast: 'no-preference' },
-    'page-flame-contrast': { colorScheme: 'dark', contrast: 'more' },
-  })) {
-    await page.emulateMedia(media);
-    await page.waitForTimeout(300);
-    await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
-  }
+  await inEachTheme('page-flame', picture);
 });
 
 const timeline = (selector) => page.locator(`.timeline ${selector}`);
@@ -148,16 +153,7 @@ test('the timeline shows the median step, and its sums are those of its boxes', 
   const download = page.waitForEvent('download');
   await timeline('button').filter({ hasText: 'Save as SVG' }).click();
   assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>train_step \(slow_model\.py:\d+\)/);
-  for (const [name, media] of Object.entries({
-    'page-timeline': { colorScheme: 'light', contrast: 'no-preference' },
-    'page-timeline-dark': { colorScheme: 'dark', contrast: 'no-preference' },
-    'page-timeline-contrast': { colorScheme: 'dark', contrast: 'more' },
-  })) {
-    await page.emulateMedia(media);
-    await page.waitForTimeout(300);
-    const picture = page.locator('details.picture', { has: page.locator('.timeline') });
-    await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
-  }
+  await inEachTheme('page-timeline', page.locator('details.picture', { has: page.locator('.timeline') }));
   assert.deepEqual(errors, []);
 });
 
@@ -210,15 +206,7 @@ test('the map of ranks and steps has the numbers of perfline ranks, and keys mov
   await map('button').filter({ hasText: 'Save as SVG' }).click();
   assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>rank 0, step \d+ · step time /);
   await map('select').selectOption({ label: 'waited for' });
-  for (const [name, media] of Object.entries({
-    'page-ranks': { colorScheme: 'light', contrast: 'no-preference' },
-    'page-ranks-dark': { colorScheme: 'dark', contrast: 'no-preference' },
-    'page-ranks-contrast': { colorScheme: 'dark', contrast: 'more' },
-  })) {
-    await page.emulateMedia(media);
-    await page.waitForTimeout(300);
-    await page.locator('.ranks').screenshot({ path: path.join(SHOTS, `${name}.png`) });
-  }
+  await inEachTheme('page-ranks', page.locator('.ranks'));
   assert.deepEqual(errors, []);
 });
 
@@ -264,15 +252,7 @@ test('the roofline has the FLOPs of perfline lines, and keys move in it', async 
   await roofline('button').filter({ hasText: 'Save as SVG' }).click();
   const svg = readFileSync(await (await download).path(), 'utf8');
   assert.equal(svg.match(/<circle /g)?.length, ofLines.length);
-  for (const [name, media] of Object.entries({
-    'page-roofline': { colorScheme: 'light', contrast: 'no-preference' },
-    'page-roofline-dark': { colorScheme: 'dark', contrast: 'no-preference' },
-    'page-roofline-contrast': { colorScheme: 'dark', contrast: 'more' },
-  })) {
-    await page.emulateMedia(media);
-    await page.waitForTimeout(300);
-    await page.locator('.roofline').screenshot({ path: path.join(SHOTS, `${name}.png`) });
-  }
+  await inEachTheme('page-roofline', page.locator('.roofline'));
   assert.deepEqual(errors, []);
 });
 
@@ -339,14 +319,6 @@ test('what is in use at the peak is what perfline memory says of it', async () =
   await page.keyboard.press('ArrowLeft');
   assert.match(await laidOut(), /This page has those of the peak alone\.$/);
   await memory('button').filter({ hasText: 'Peak' }).click();
-  for (const [name, media] of Object.entries({
-    'page-memory': { colorScheme: 'light', contrast: 'no-preference' },
-    'page-memory-dark': { colorScheme: 'dark', contrast: 'no-preference' },
-    'page-memory-contrast': { colorScheme: 'dark', contrast: 'more' },
-  })) {
-    await page.emulateMedia(media);
-    await page.waitForTimeout(300);
-    await page.locator('.memory').screenshot({ path: path.join(SHOTS, `${name}.png`) });
-  }
+  await inEachTheme('page-memory', page.locator('.memory'));
   assert.deepEqual(errors, []);
 });

@@ -231,29 +231,30 @@ async function takeDiff(browser) {
   await page.close();
 }
 
-/** The map of ranks and steps. */
+/** The page of a report, 960 pixels wide. */
+async function openReport(browser, ...inputs) {
+  const file = path.join(temporaryFolder(), 'report.html');
+  perfline(['report', ...inputs, '--root', PROGRAMS, '--html', file]);
+  return openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+}
+
+/** The map of ranks and steps, with the largest amount selected. */
 async function takeRanks(browser) {
-  const file = path.join(temporaryFolder(), 'ranks.html');
-  perfline(['report', RANKS, '--root', PROGRAMS, '--html', file]);
-  const page = await openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+  const page = await openReport(browser, RANKS);
   const map = page.locator('.ranks');
-  await map.locator('canvas').focus();
-  await page.keyboard.press('m');
+  await map.locator('canvas').press('m');
   await page.waitForTimeout(300);
   await shoot(map, 'ranks');
   await page.close();
 }
 
-/** The roofline of lines and kernels. */
+/** The roofline of lines and kernels, with what has most time selected. */
 async function takeRoofline(browser) {
-  const file = path.join(temporaryFolder(), 'roofline.html');
-  perfline(['report', RECORDING, CALLERS, '--root', PROGRAMS, '--html', file]);
-  const page = await openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+  const page = await openReport(browser, RECORDING, CALLERS);
   await page.locator('summary', { hasText: 'Roofline' }).click();
   const roofline = page.locator('.roofline');
   await roofline.locator('select').selectOption('both');
-  await roofline.locator('canvas').focus();
-  await page.keyboard.press('m');
+  await roofline.locator('canvas').press('m');
   await page.waitForTimeout(300);
   await shoot(roofline, 'roofline');
   await page.close();
@@ -261,9 +262,7 @@ async function takeRoofline(browser) {
 
 /** The segments of a device at the peak. */
 async function takeSegments(browser) {
-  const file = path.join(temporaryFolder(), 'segments.html');
-  perfline(['report', SNAPSHOT, '--root', PROGRAMS, '--html', file]);
-  const page = await openPage(browser, pathToFileURL(file).href, { width: 960, height: 800 });
+  const page = await openReport(browser, SNAPSHOT);
   await page.locator('.memory summary', { hasText: 'Segments at this moment' }).click();
   await page.waitForTimeout(300);
   await shoot(page.locator('.memory-segments'), 'segments');

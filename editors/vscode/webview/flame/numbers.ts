@@ -8,14 +8,24 @@ export function text(value: number, unit: Unit): string {
     : scaled(value, 1024, [' B', ' KiB', ' MiB', ' GiB', ' TiB']);
 }
 
-/** Floating-point operations, or as many per second; the name of the unit is to follow: `1.5 T`, `12 `. */
+const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
+
+/** Floating-point operations, as `metrics::flops` writes them: `1.5 T`. */
 export function flops(value: number): string {
-  return scaled(value, 1000, [' ', ' k', ' M', ' G', ' T', ' P', ' E']);
+  return scaled(
+    value,
+    1000,
+    PREFIXES.map((it) => (it === '' ? '' : ` ${it}`)),
+  );
 }
 
-/** Three significant digits. */
-export function ratio(value: number): string {
-  return digits(value);
+/** Floating-point operations in a second: `1.5 TFLOP/s`. */
+export function flopRate(value: number): string {
+  return scaled(
+    value,
+    1000,
+    PREFIXES.map((it) => ` ${it}FLOP/s`),
+  );
 }
 
 /** A share of 1: `38 %`. */
@@ -33,7 +43,8 @@ function scaled(value: number, base: number, units: string[]): string {
   return value === 0 ? '0' : `${digits(value)}${units[unit] ?? ''}`;
 }
 
-function digits(value: number): string {
+/** Three significant digits. */
+export function digits(value: number): string {
   if (value === 0 || !Number.isFinite(value)) {
     return '0';
   }

@@ -18,6 +18,8 @@ export abstract class PictureView {
   protected readonly details = element('details', { className: 'flame-table' });
 
   constructor(protected readonly root: HTMLElement) {
+    // The style sheet has the colours for it.
+    root.classList.add('drawn');
     this.colours = coloursOf(root);
     this.selection.setAttribute('aria-live', 'polite');
   }
@@ -30,6 +32,25 @@ export abstract class PictureView {
   /** There are other colours. */
   protected recolour(): void {
     this.picture.drawSoon();
+  }
+
+  /** Has the canvas answer to the pointer and to keys: `click` selects what is there, `open` opens what is selected. */
+  protected listenToCanvas(on: {
+    point: (event: MouseEvent) => void;
+    click: (event: MouseEvent) => void;
+    open: () => void;
+    key: (event: KeyboardEvent) => void;
+  }): void {
+    this.canvas.addEventListener('mousemove', (event) => on.point(event));
+    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
+    this.canvas.addEventListener('click', (event) => {
+      on.click(event);
+      if (event.ctrlKey || event.metaKey) {
+        on.open();
+      }
+    });
+    this.canvas.addEventListener('dblclick', () => on.open());
+    this.canvas.addEventListener('keydown', (event) => on.key(event));
   }
 
   /** Follows the size and the theme of the page. */

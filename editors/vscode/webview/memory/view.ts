@@ -72,7 +72,6 @@ export class MemoryView extends PictureView {
   private selected: string | undefined;
   private matches: ReadonlySet<string> | undefined;
   private timer = 0;
-  private segmentTimer = 0;
 
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly device = element('select', {});
@@ -96,8 +95,6 @@ export class MemoryView extends PictureView {
     },
     this.tooltip,
   );
-  /** The event of the moment whose segments were asked for last. */
-  private segmentsOf: number | undefined;
 
   constructor(
     root: HTMLElement,
@@ -226,19 +223,17 @@ export class MemoryView extends PictureView {
     this.reserved.addEventListener('change', () => this.picture.drawSoon());
     this.blockDetails.addEventListener('toggle', () => this.fillTables());
     this.details.addEventListener('toggle', () => this.fillTables());
-    this.canvas.addEventListener('mousemove', (event) => this.point(event));
-    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
-    this.canvas.addEventListener('click', (event) => {
-      const { moment, band } = this.under(event);
-      this.go(moment);
-      this.select(band?.label);
-      if (event.ctrlKey || event.metaKey) {
-        this.openSelected();
-      }
+    this.listenToCanvas({
+      point: (event) => this.point(event),
+      click: (event) => {
+        const { moment, band } = this.under(event);
+        this.go(moment);
+        this.select(band?.label);
+      },
+      open: () => this.openSelected(),
+      key: (event) => this.key(event),
     });
-    this.canvas.addEventListener('dblclick', () => this.openSelected());
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
-    this.canvas.addEventListener('keydown', (event) => this.key(event));
     this.followPage();
   }
 
@@ -270,25 +265,40 @@ export class MemoryView extends PictureView {
   private show(wanted: Span): void {
     this.view = within(wanted, this.whole(), MIN_SPAN[this.layout.data.unit]);
     this.picture.drawSoon();
+    this.requestSoon();
+  }
+
+  private requestSoon(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.request(), WAIT_MS);
   }
 
-  /** The view stays: asks for what it needs. */
+  /** The event of the moment. */
+  private event(): number {
+    return this.layout.data.event[this.moment] ?? -1;
+  }
+
+  /** Whether the segments that are to be seen are those of another moment. */
+  private lacksSegments(): boolean {
+    return this.segments.isOpen && this.layout.data.segments.event !== this.event();
+  }
+
+  /** View and moment stay: asks for what they need. */
   private request(): void {
     const { data } = this.layout;
     const { from, to } = this.view;
     const size = to - from;
     const isOutside = from < data.from || to > data.to;
     const isFiner = size < (data.to - data.from) / 3;
-    if (isOutside || isFiner) {
+    const isOther = isOutside || isFiner;
+    if (isOther || this.lacksSegments()) {
       const whole = this.whole();
       this.host.request?.({
-        from: Math.floor(Math.max(whole.from, from - size / 2)),
-        to: Math.ceil(Math.min(whole.to, to + size / 2)),
+        from: isOther ? Math.floor(Math.max(whole.from, from - size / 2)) : data.from,
+        to: isOther ? Math.ceil(Math.min(whole.to, to + size / 2)) : data.to,
         rank: data.rank,
         device: data.device,
-        ...(this.segments.isOpen ? { moment: data.event[this.moment] ?? -1 } : {}),
+        ...(this.segments.isOpen ? { moment: this.event() } : {}),
       });
     }
   }
@@ -344,7 +354,7 @@ export class MemoryView extends PictureView {
     const { data } = this.layout;
     const band = this.selectedBand();
     const all = data.inUse[this.moment] ?? 0;
-    const event = data.event[this.moment] ?? -1;
+    const event = this.event();
     const time = this.timeOf(data.at[this.moment] ?? 0);
     const when = event === -1 ? 'before the first event' : `around ${time}, after event ${event + 1}`;
     const total = `${amountOf(all, 'bytes')} in use ${when}`;
@@ -380,22 +390,13 @@ export class MemoryView extends PictureView {
       return;
     }
     const { data } = this.layout;
-    const event = data.event[this.moment] ?? -1;
-    const isOther = event !== data.segments.event;
-    const when = data.segments.event === -1 ? 'before the first event' : `after event ${data.segments.event + 1}`;
-    const only = isOther && this.host.request === undefined ? ' This page has those of the peak alone.' : '';
-    this.segments.show(data.segments, ` This is ${when}.${only}`);
-    if (isOther && this.segmentsOf !== event) {
-      this.segmentsOf = event;
-      clearTimeout(this.segmentTimer);
-      this.segmentTimer = window.setTimeout(() => this.requestSegments(event), WAIT_MS);
+    const { event } = data.segments;
+    const when = event === -1 ? 'before the first event' : `after event ${event + 1}`;
+    const isAlone = this.lacksSegments() && this.host.request === undefined;
+    this.segments.show(data.segments, ` This is ${when}.${isAlone ? ' This page has those of the peak alone.' : ''}`);
+    if (this.lacksSegments()) {
+      this.requestSoon();
     }
-  }
-
-  /** Asks for what is shown once more, with the segments of another moment. */
-  private requestSegments(moment: number): void {
-    const { from, to, rank, device } = this.layout.data;
-    this.host.request?.({ from, to, rank, device, moment });
   }
 
   /** The area in which a holder is. */

@@ -72,16 +72,12 @@ export class RanksView extends PictureView {
     this.metric.addEventListener('change', () => this.choose());
     this.details.addEventListener('toggle', () => this.fillTable());
     this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
-    this.canvas.addEventListener('mousemove', (event) => this.point(event));
-    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
-    this.canvas.addEventListener('click', (event) => {
-      this.select(this.under(event));
-      if (event.ctrlKey || event.metaKey) {
-        this.openSelected();
-      }
+    this.listenToCanvas({
+      point: (event) => this.point(event),
+      click: (event) => this.select(this.under(event)),
+      open: () => this.openSelected(),
+      key: (event) => this.key(event),
     });
-    this.canvas.addEventListener('dblclick', () => this.openSelected());
-    this.canvas.addEventListener('keydown', (event) => this.key(event));
     this.followPage();
   }
 

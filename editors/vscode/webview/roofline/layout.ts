@@ -81,9 +81,9 @@ export function radius(point: Point, allTime: number): number {
   return Math.max(MIN_RADIUS, MAX_RADIUS * Math.sqrt(share));
 }
 
-/** Where an amount is, in pixels from the begin of its axis. */
-export function at(amount: number, { from, to }: Range, length: number): number {
-  return ((Math.log10(amount) - from) / (to - from)) * length;
+/** Where a logarithm is, in pixels from the begin of its axis. */
+export function at(log: number, { from, to }: Range, length: number): number {
+  return ((log - from) / (to - from)) * length;
 }
 
 /** The point that a key goes to: the others by their time, which is their order. */

@@ -1,7 +1,7 @@
 /** The roofline on a page: what lines and kernels achieve below what the device allows, by keys and mouse, and the same as a table. */
 
 import { button, element, fillTable, labelled, type PictureHost, placeCell, placeTooltip } from '../flame/elements';
-import { flops, percent, ratio, text } from '../flame/numbers';
+import { digits, flopRate, flops, percent, text } from '../flame/numbers';
 import { PictureView } from '../flame/pictureView';
 import { escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import type { Point, RooflineData } from './data';
@@ -96,16 +96,12 @@ export class RooflineView extends PictureView {
   private listen(): void {
     this.choice.addEventListener('change', () => this.choose());
     this.details.addEventListener('toggle', () => this.fillTable());
-    this.canvas.addEventListener('mousemove', (event) => this.show(event));
-    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
-    this.canvas.addEventListener('click', (event) => {
-      this.select(this.under(event));
-      if (event.ctrlKey || event.metaKey) {
-        this.openSelected();
-      }
+    this.listenToCanvas({
+      point: (event) => this.point(event),
+      click: (event) => this.select(this.under(event)),
+      open: () => this.openSelected(),
+      key: (event) => this.key(event),
     });
-    this.canvas.addEventListener('dblclick', () => this.openSelected());
-    this.canvas.addEventListener('keydown', (event) => this.key(event));
     this.followPage();
   }
 
@@ -156,8 +152,8 @@ export class RooflineView extends PictureView {
     return [
       name,
       `${text(time, 'ns')}, ${operators} ${operators === 1 ? 'operator' : 'operators'} in ${precision}`,
-      `${flops(rate)}FLOP/s`,
-      `${ratio(intensity)} FLOPs per byte`,
+      flopRate(rate),
+      `${digits(intensity)} FLOPs per byte`,
       ...(ofRoof === null || bound === null
         ? []
         : [`${percent(ofRoof)} of what ${bound === 'memory' ? 'the memory' : 'its arithmetic'} allows`]),
@@ -204,7 +200,7 @@ export class RooflineView extends PictureView {
     return found?.index;
   }
 
-  private show(event: MouseEvent): void {
+  private point(event: MouseEvent): void {
     const point = this.points[this.under(event) ?? -1];
     const opens = point !== undefined && this.host.open !== undefined;
     this.tooltip.hidden = point === undefined;
@@ -233,7 +229,7 @@ export class RooflineView extends PictureView {
       String(point.operators),
       flops(point.flops),
       flops(point.rate),
-      ratio(point.intensity),
+      digits(point.intensity),
       point.ofRoof === null ? '' : percent(point.ofRoof),
       point.bound ?? '',
     ]);
@@ -249,8 +245,8 @@ export class RooflineView extends PictureView {
   private onPage(point: { x: number; y: number }, width: number): { x: number; y: number } {
     const { x, y } = this.axes;
     return {
-      x: LEFT + at(10 ** point.x, x, width - LEFT - RIGHT),
-      y: HEIGHT - BOTTOM - at(10 ** point.y, y, HEIGHT - BOTTOM - TOP),
+      x: LEFT + at(point.x, x, width - LEFT - RIGHT),
+      y: HEIGHT - BOTTOM - at(point.y, y, HEIGHT - BOTTOM - TOP),
     };
   }
 
@@ -302,7 +298,7 @@ export class RooflineView extends PictureView {
         colours.faint,
         false,
       );
-      surface.text(ratio(10 ** power), x - PADDING, bottom + ROW / 2 + 2, colours.faint);
+      surface.text(digits(10 ** power), x - PADDING, bottom + ROW / 2 + 2, colours.faint);
     }
     for (const power of ticks(axes.y, (bottom - TOP) / (2 * ROW))) {
       const { y } = this.onPage({ x: axes.x.from, y: power }, width);
@@ -324,37 +320,30 @@ export class RooflineView extends PictureView {
   private paintRoofs(surface: Surface, width: number): Box[] {
     const { device } = this.data;
     const boxes: Box[] = [];
-    for (const { precision, flops: peak } of device?.peaks ?? []) {
-      if (device === null) {
-        break;
-      }
-      const path = roof(device, peak, this.axes).map((it) => this.onPage(it, width));
-      surface.path(path, this.colours.label, true);
-      const label = `${precision}: ${flops(peak)}FLOP/s`;
-      const end = path.at(-1) ?? { x: width, y: TOP };
-      const box = {
-        x: end.x - label.length * LETTER_WIDTH - PADDING,
-        y: end.y - ROW / 2,
-        width: label.length * LETTER_WIDTH,
-        height: ROW,
-      };
+    if (device === null) {
+      return boxes;
+    }
+    const label = (text: string, x: number, y: number, align: 'begin' | 'end') => {
+      const size = text.length * LETTER_WIDTH;
+      const box = { x: align === 'end' ? x - size : x, y, width: size, height: ROW };
       if (boxes.every((it) => !overlap(it, box))) {
         boxes.push(box);
-        surface.text(label, box.x, box.y, this.colours.label);
+        surface.text(text, box.x, box.y, this.colours.label);
       }
-    }
-    if (device !== null && device.bandwidth > 0 && device.peaks.length > 0) {
-      const [first] = roof(device, device.peaks[0]?.flops ?? 0, this.axes);
-      const start = this.onPage(first ?? { x: this.axes.x.from, y: this.axes.y.from }, width);
-      const label = `memory: ${text(device.bandwidth, 'bytes')}/s`;
-      const box = {
-        x: start.x + 2 * ROW,
-        y: Math.min(start.y + PADDING, HEIGHT - BOTTOM - ROW),
-        width: label.length * LETTER_WIDTH,
-        height: ROW,
-      };
-      boxes.push(box);
-      surface.text(label, box.x, box.y, this.colours.label);
+    };
+    const paths = device.peaks.map(({ flops }) => roof(device, flops, this.axes).map((it) => this.onPage(it, width)));
+    paths.forEach((path, index) => {
+      surface.path(path, this.colours.label, true);
+      const [peak, end] = [device.peaks[index], path.at(-1)];
+      if (peak !== undefined && end !== undefined) {
+        label(`${peak.precision}: ${flopRate(peak.flops)}`, end.x - PADDING, end.y - ROW / 2, 'end');
+      }
+    });
+    // All have the same slope.
+    const start = paths[0]?.[0];
+    if (device.bandwidth > 0 && start !== undefined) {
+      const y = Math.min(start.y + PADDING, HEIGHT - BOTTOM - ROW);
+      label(`memory: ${text(device.bandwidth, 'bytes')}/s`, start.x + 2 * ROW, y, 'begin');
     }
     return boxes;
   }

@@ -126,12 +126,9 @@ pub struct HistoryLevels {
     pub blocks: Vec<usize>,
 }
 
-impl HeldAllocation {
-    /// Whether it is in use after `event` (`None`: before the first).
-    #[must_use]
-    pub fn is_alive_after(&self, event: Option<u32>) -> bool {
-        self.from <= event && self.to.is_none_or(|to| Some(to) > event)
-    }
+/// Whether what one event began (`None`: it is older than the first) and another ended is in use after `event`.
+pub(crate) fn is_alive(from: Option<u32>, to: Option<u32>, event: Option<u32>) -> bool {
+    from <= event && to.is_none_or(|to| Some(to) > event)
 }
 
 impl MemoryHistory {

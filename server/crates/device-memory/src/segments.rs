@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ledger::Bytes;
 
-use crate::history::MemoryHistory;
+use crate::history::{MemoryHistory, is_alive};
 use crate::space::{Free, Range, Used, signed};
 
 /// A reserved range of addresses.
@@ -48,11 +48,10 @@ impl MemoryHistory {
     /// of the largest segment stand together.
     #[must_use]
     pub fn segments(&self, event: Option<u32>, parts: u64) -> Vec<SegmentMap> {
-        let mut space = self.space_at_end.clone();
         let later = self.space_changes.iter().rev().take_while(|(at, _)| Some(*at) > event);
-        later.for_each(|(_, it)| space.take_back(it));
-        let alive =
-            (0..self.allocations.len()).filter(|&it| self.allocations[it].is_alive_after(event));
+        let space = self.space_at_end.clone().before(later.map(|(_, it)| *it));
+        let all = (0..).zip(&self.allocations);
+        let alive = all.filter(|(_, it)| is_alive(it.from, it.to, event)).map(|(row, _)| row);
         let mut rows: Vec<usize> = alive.collect();
         rows.sort_unstable_by_key(|&it| (self.allocations[it].address, it));
         let used = |row: &usize| {

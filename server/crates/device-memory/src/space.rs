@@ -67,8 +67,13 @@ impl Space {
         Self(segments.map(|it| (it.address, range(it))).collect())
     }
 
-    /// What was reserved before a change that ends with this.
-    pub(crate) fn take_back(&mut self, change: &SpaceChange) {
+    /// What was reserved before some changes that end with this, the last of them first.
+    pub(crate) fn before(mut self, changes: impl IntoIterator<Item = SpaceChange>) -> Self {
+        changes.into_iter().for_each(|it| self.take_back(&it));
+        self
+    }
+
+    fn take_back(&mut self, change: &SpaceChange) {
         let SpaceChange { is_reserved, address, len, stream } = *change;
         if is_reserved {
             self.remove(address, len);

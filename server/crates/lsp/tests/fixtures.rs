@@ -14,16 +14,22 @@ use loader::LedgerCache;
 use serde_json::{Value, json};
 use support::{Client, Kept, all_capabilities};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
+/// A folder with copies of recordings and programs, by what they are called there.
+fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
-        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
-        ("workloads/slow_model.py", "slow_model.py"),
-    ] {
+    for (from, to) in files {
         std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
     }
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
+    let folder = folder_with(&[
+        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ]);
     // A file that was written a moment ago is not kept.
     std::thread::sleep(Duration::from_millis(700));
     let cache = tempfile::tempdir().unwrap();
@@ -245,14 +251,10 @@ async fn a_recording_is_compared_with_the_one_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flame_graph_leads_to_the_lines_as_they_are() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
-    let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
+    let folder = folder_with(&[
         ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
         ("workloads/slow_model.py", "slow_model.py"),
-    ] {
-        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
-    }
+    ]);
     let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
     let path = folder.path().join("slow_model.py");
     let uri = support::uri(&path);
@@ -419,13 +421,10 @@ async fn a_timeline_is_asked_for_by_step_and_by_range() {
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_over_time_is_asked_for_by_device_and_by_range() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
-    let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
+    let folder = folder_with(&[
         ("simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz", "run.snapshot.pickle.gz"),
         ("workloads/slow_model.py", "slow_model.py"),
-    ] {
-        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
-    }
+    ]);
     let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
     client.diagnostics(&support::uri(&folder.path().join("slow_model.py"))).await;
     let whole = client.command("perfline.memoryTimeline", json!([{}])).await.unwrap();
@@ -569,16 +568,11 @@ async fn a_recording_with_a_device() {
 
 /// A folder with a recording and the program that it is of.
 fn slow_model() -> tempfile::TempDir {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
-    let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
+    folder_with(&[
         ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
         ("simulated_cuda/torch2.15.0/slow_model.callers.json.gz", "slow_model.callers.json.gz"),
         ("workloads/slow_model.py", "slow_model.py"),
-    ] {
-        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
-    }
-    folder
+    ])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -1006,14 +1000,10 @@ async fn where_launches_limit_the_run_the_metric_that_fits_is_idle_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_roofline_has_the_arithmetic_of_lines_and_of_their_kernels() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
-    let folder = tempfile::tempdir().unwrap();
-    for (from, to) in [
+    let folder = folder_with(&[
         ("cuda/torch2.11.0/slow_model.json.gz", "slow_model.json.gz"),
         ("workloads/slow_model.py", "slow_model.py"),
-    ] {
-        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
-    }
+    ]);
     let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
     client.command("perfline.load", json!([{"paths": ["slow_model.json.gz"]}])).await.unwrap();
     let drawn = client.command("perfline.roofline", json!([])).await.unwrap();

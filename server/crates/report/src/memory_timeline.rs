@@ -22,8 +22,9 @@ pub struct MemoryTimelineRange {
     pub device: Option<(u32, i32)>,
     /// What of its history.
     pub history: HistoryRange,
-    /// Of which moment the segments are: after this event, or before the first of all; `None` is the peak.
-    pub moment: Option<Option<u32>>,
+    /// Of which moment the segments are: after the event of this number, or before the first where it is negative; `None` is
+    /// the peak.
+    pub moment: Option<i64>,
     /// How many segments are shown.
     pub segments: usize,
 }
@@ -68,7 +69,8 @@ pub fn memory_timeline(
         .collect();
     let blocks = blocks(history, &levels, &mut holders);
     let (peak_at, peak) = history.peak();
-    let moment = wanted.moment.unwrap_or(peak_at).filter(|it| (*it as usize) < history.at.len());
+    let moment = wanted.moment.map_or(peak_at, |it| u32::try_from(it).ok());
+    let moment = moment.filter(|it| (*it as usize) < history.at.len());
     let segments = segments(history, moment, wanted.segments, &mut holders);
     let time = |event: u32| history.at.get(event as usize).copied().unwrap_or(0);
     let steps = history.steps.iter().map(|it| json!([clean(&it.name), it.at]));

@@ -7,6 +7,7 @@ use ledger::{Arithmetic, DeviceOverview, LineKey, Precision};
 use serde_json::{Value, json};
 
 use crate::recording::Recording;
+use crate::run_summary::device_with_peak;
 use crate::terminal::clean;
 
 /// How many points of each kind a picture has at most: those with most time.
@@ -45,7 +46,7 @@ pub fn roofline(
     RooflineSize(most): RooflineSize,
 ) -> Option<Value> {
     let ledger = &recording.run.merged;
-    let devices = || ledger.overviews.values().flat_map(|it| it.devices.values());
+    let devices = ledger.overviews.values().flat_map(|it| it.devices.values());
     let (lines, more_lines) = longest(lines(recording), most);
     let (kernels, more_kernels) = longest(kernels(recording), most);
     let mut points: Vec<Point<'_>> = lines.into_iter().chain(kernels).collect();
@@ -53,13 +54,13 @@ pub fn roofline(
         return None;
     }
     points.sort_by_key(|it| std::cmp::Reverse(it.work.time));
-    let device = devices().find(|it| it.peak.is_some());
+    let device = device_with_peak(ledger);
     let precisions: BTreeSet<Precision> = points.iter().map(|it| it.precision).collect();
     Some(json!({
         "schema": "perfline.roofline/1",
         "title": clean(title),
         "device": device.map(|it| roofs(it, &precisions)),
-        "isDevice": devices().any(|it| !it.arithmetic.is_empty()),
+        "isDevice": devices.into_iter().any(|it| !it.arithmetic.is_empty()),
         "points": points.iter().map(|it| it.described(recording, device)).collect::<Vec<_>>(),
         "leftOut": {"lines": more_lines, "kernels": more_kernels},
     }))

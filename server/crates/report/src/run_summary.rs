@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ledger::{
-    Arithmetic, Breakdown, Bytes, Copies, DeviceOverview, IdleClasses, Interval, Ns, Overlap,
-    Overview,
+    Arithmetic, Breakdown, Bytes, Copies, DeviceOverview, IdleClasses, Interval, Ledger, Ns,
+    Overlap, Overview,
 };
 use loader::Run;
 
@@ -365,13 +365,18 @@ fn arithmetic(ranks: &[(u32, &Overview)], devices: &[DeviceOfRank<'_>]) -> Secti
     section
 }
 
+/// The first device whose data sheet is known: what lines and kernels of all devices are held against.
+pub(crate) fn device_with_peak(ledger: &Ledger) -> Option<&DeviceOverview> {
+    let devices = ledger.overviews.values().flat_map(|it| it.devices.values());
+    devices.into_iter().find(|it| it.peak.is_some())
+}
+
 /// The `top` lines with most FLOPs.
 pub(crate) fn lines(recording: &Recording<'_>, code: &CodeFilter, top: usize) -> Section {
     let run = recording.run;
     let columns = RATES.into_iter().chain([Column::text("line"), Column::text("function")]);
     let mut section = Section::new("lines-flops", "Lines by FLOPs", Subject::Lines, columns);
-    let devices = run.merged.overviews.values().flat_map(|it| it.devices.values());
-    let peak = devices.into_iter().find_map(|it| it.peak);
+    let peak = device_with_peak(&run.merged).and_then(|it| it.peak);
     let passes = |file: &str, function: &str| code.passes(recording.file(file), function);
     let lines = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0);
     let mut lines: Vec<_> = lines.filter(|(key, it)| passes(&key.file, &it.function)).collect();

@@ -31,12 +31,6 @@ pub struct PicturePart {
 }
 
 impl PicturePart {
-    /// After which event the segments are wanted, or before the first; `None` where no moment is named.
-    #[must_use]
-    pub fn moment(&self) -> Option<Option<u32>> {
-        self.moment.map(|it| u32::try_from(it).ok())
-    }
-
     /// Begin and end, if both are named and there is something between them.
     #[must_use]
     pub fn range(&self) -> Option<(i64, i64)> {

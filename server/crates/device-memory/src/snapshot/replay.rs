@@ -3,6 +3,7 @@
 use profile::{Bytes, Snapshot, SnapshotAction, SnapshotBlock, SnapshotEvent, StackId};
 use rustc_hash::FxHashMap;
 
+use crate::history::is_alive;
 use crate::space::{Space, SpaceChange, Used};
 
 /// The history of one device.
@@ -49,7 +50,7 @@ pub(super) struct LiveAllocation {
 impl LiveAllocation {
     /// Whether it was in use after `event` (`None`: before the first).
     pub(super) fn is_alive_at(&self, event: Option<u32>) -> bool {
-        self.from <= event && self.to.is_none_or(|to| Some(to) > event)
+        is_alive(self.from, self.to, event)
     }
 
     /// Whether it was in use before recording began: no event, and no stack.
@@ -112,10 +113,9 @@ impl<'a> SnapshotReplay<'a> {
     }
 
     /// What was reserved after `event`, from what is reserved at the end.
-    pub(super) fn space_at(&self, mut end: Space, event: u32) -> Space {
+    pub(super) fn space_at(&self, end: Space, event: u32) -> Space {
         let later = self.events[event as usize + 1..].iter().rev();
-        later.filter_map(|it| SpaceChange::of(it)).for_each(|it| end.take_back(&it));
-        end
+        end.before(later.filter_map(|it| SpaceChange::of(it)))
     }
 
     /// Bytes reserved after `event`.

@@ -40,12 +40,11 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
 }
 
 /// The number of an event, or -1 for before the first.
-fn moment(value: &Value) -> Result<Option<u32>> {
+fn moment(value: &Value) -> Result<i64> {
     let number = value.as_i64().filter(|it| *it >= -1);
-    let number = number.ok_or_else(|| {
+    number.ok_or_else(|| {
         invalid(format!("moment: expected the number of an event or -1, found {value}"))
-    })?;
-    Ok(u32::try_from(number).ok())
+    })
 }
 
 /// Nanoseconds, or the number of an event.
