@@ -13,7 +13,7 @@ use loader::{InputKind, LoadOptions, Run, StackBooks, StackChoice, Watch};
 use report::flame::{self, FlameStacks};
 use report::{CodeFilter, Recording};
 use serde_json::Value;
-use stack_books::{StackFrame, StackRow, StepNumbers, TrainingPhase};
+use stack_books::{StackAmount, StackFrame, StackRow, StepNumbers, TrainingPhase};
 use tests::fixtures::{repository, traces};
 
 use stack_sums::differences;
@@ -39,8 +39,13 @@ fn compared(inputs: &[PathBuf], wrong: &mut String) -> Vec<Metric> {
     let events = run.inputs.first().map_or(0, |it| it.events);
     let differences = differences(&run.merged, stacks, if is_compiled { events } else { 0 });
     // Nor are its operators and kernels counted by part.
-    let miscounted =
-        if is_compiled { String::new() } else { counts(&run.merged, &stacks.of_user_code()) };
+    let miscounted = match is_compiled {
+        true => String::new(),
+        false => {
+            let folded = stacks.of_user_code();
+            counts(&run.merged, &folded) + &peaks(&run.merged, &folded)
+        }
+    };
     let of_phases = TrainingPhase::ALL.map(|it| stacks.of_phase(it));
     for metric in StackBooks::METRICS {
         // What is below anything is all, and no stack is of two phases.
@@ -100,6 +105,27 @@ fn counts(ledger: &Ledger, folded: &StackBooks) -> String {
         }
     }
     text
+}
+
+/// Where the bytes at the peak, by line, are not those of the ledger.
+fn peaks(ledger: &Ledger, folded: &StackBooks) -> String {
+    let mut sums: BTreeMap<&LineKey, i64> = BTreeMap::new();
+    for stack in folded.stacks() {
+        let line = folded.outwards(stack).find_map(|it| match folded.frame_of(it) {
+            StackFrame::Line(line) => Some(&line.key),
+            _ => None,
+        });
+        if let Some(line) = line {
+            *sums.entry(line).or_default() += folded.amount(StackAmount::Peak, stack);
+        }
+    }
+    sums.retain(|_, it| *it != 0);
+    let lines = ledger.lines.iter().map(|(key, line)| (key, line.peak.0));
+    let expected: BTreeMap<&LineKey, i64> = lines.filter(|(_, it)| *it != 0).collect();
+    match sums == expected {
+        true => String::new(),
+        false => format!("bytes at the peak: stacks have {sums:?}, the ledger {expected:?}\n"),
+    }
 }
 
 #[test]
@@ -224,8 +250,12 @@ fn flame_graphs_have_the_sums_of_the_ledger() {
             for metric in graph["metrics"].as_array().unwrap() {
                 let sum =
                     i64::try_from(numbers(&metric["amount"]).into_iter().sum::<usize>()).unwrap();
-                let kept = StackBooks::METRICS.into_iter().find(|it| metric["id"] == it.id());
-                assert_eq!(sum, run.merged.totals.get(kept.unwrap()), "{path} {}", metric["id"]);
+                let kept = StackBooks::AMOUNTS.into_iter().find(|it| metric["id"] == it.id());
+                let expected = match kept.unwrap() {
+                    StackAmount::Of(metric) => run.merged.totals.get(metric),
+                    StackAmount::Peak => books.total(StackAmount::Peak),
+                };
+                assert_eq!(sum, expected, "{path} {}", metric["id"]);
             }
         }
         let by_id = |id: &str| {

@@ -181,6 +181,94 @@ fn the_object_says_what_the_timeline_says() {
 }
 
 #[test]
+fn the_memory_above_the_lanes_has_the_peak_of_the_books() {
+    let mut seen = Vec::new();
+    for recording in ["simulated_cuda/torch2.15.0", "cuda/torch2.11.0"] {
+        let run = load(repository().join("fixtures").join(recording).join("slow_model.json.gz"));
+        let timeline = run.timeline.as_ref().unwrap();
+        for (key, memory) in &run.merged.memory {
+            let name = format!("cuda:{}", key.device);
+            let curve = timeline.memory.iter().find(|it| it.device == name).unwrap();
+            for n in [1, 400] {
+                let parts = curve.most_in_parts(timeline.whole(), n);
+                assert_eq!(parts.into_iter().max(), Some(memory.peak), "{name}, {n} parts");
+            }
+        }
+        seen.push(timeline.memory.iter().map(|it| it.device.clone()).collect::<Vec<_>>());
+    }
+    assert_eq!(seen, [vec!["cuda:0"], vec!["cpu", "cuda:0"]]);
+}
+
+/// What the lanes of ranks say adds up to what the ranks waited, on the lines where they did.
+#[test]
+fn the_lanes_of_ranks_have_the_waits_of_the_comparison() {
+    let folder = repository().join("fixtures/cpu/torch2.15.0/late_rank.slow_line");
+    let mut inputs: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    inputs.sort();
+    let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    let run = loader::load(&inputs, &options(), &watch).unwrap();
+    let sources = loader::source_folders(&options());
+    let names = loader::display_names(&run.merged, &options().root);
+    let recording = Recording { run: &run, names, sources: &sources };
+    let events = run.timeline.as_ref().unwrap();
+    let (origin, end) = events.whole();
+    let wanted = TimelineRange {
+        range: Some((Ns(0), end - origin)),
+        resolution: Some(Ns(1)),
+        most: usize::MAX,
+        ..TimelineRange::PAGE
+    };
+    let drawn = timeline(&recording, events, "", &wanted).unwrap();
+    assert_eq!(drawn["ranks"], serde_json::json!({"leftOut": 0, "uncertainty": null}));
+    let column = |table: &str, name: &str| -> Vec<usize> {
+        let column = drawn[table][name].as_array().unwrap().iter();
+        column.map(|it| usize::try_from(it.as_u64().unwrap()).unwrap()).collect()
+    };
+    let (parents, frames) = (column("nodes", "parent"), column("nodes", "frame"));
+    let (kinds, lines) = (column("frames", "kind"), column("frames", "line"));
+    let compared = ranks::Comparison::new(&run.merged).unwrap();
+    let lanes = drawn["lanes"].as_array().unwrap().iter().filter(|it| it["kind"] == "rank");
+    let lanes: Vec<&Value> = lanes.collect();
+    assert_eq!(lanes.len(), 4);
+    let mut waits = 0;
+    for lane in lanes {
+        let rank: u32 = lane["label"].as_str().unwrap().parse().unwrap();
+        let mut found: BTreeMap<(usize, bool), i64> = BTreeMap::new();
+        for (node, time) in numbers(lane, "node").into_iter().zip(numbers(lane, "duration")) {
+            let node = usize::try_from(node).unwrap();
+            let is_wait = drawn["kinds"][kinds[frames[node]]] == "wait";
+            let line = std::iter::successors(Some(node), |it| Some(parents[*it]))
+                .map(|it| lines[frames[it]])
+                .find(|it| *it != 0);
+            *found.entry((line.unwrap(), is_wait)).or_default() += time;
+        }
+        // What of the collectives lies in the recording of the rank that is shown.
+        let mut expected: BTreeMap<(usize, bool), i64> = BTreeMap::new();
+        for it in &compared.matched {
+            for part in it.parts.iter().filter(|it| it.rank == rank) {
+                let line = part.line.as_ref().unwrap().line as usize;
+                let within = |from: Ns, to: Ns| {
+                    let shown = (origin + events.base, end + events.base);
+                    (to.min(shown.1) - from.max(shown.0)).0.max(0)
+                };
+                let all_began = part.start + it.wait(part);
+                for (is_wait, time) in
+                    [(true, within(part.start, all_began)), (false, within(all_began, part.end))]
+                {
+                    if time > 0 {
+                        *expected.entry((line, is_wait)).or_default() += time;
+                        waits += i64::from(is_wait);
+                    }
+                }
+            }
+        }
+        assert_eq!(found, expected, "rank {rank}");
+    }
+    assert!(waits > 20, "{waits}");
+}
+
+#[test]
 fn a_damaged_trace_has_a_timeline_of_what_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let whole = repository().join("fixtures/simulated_cuda/torch2.15.0/slow_model.json.gz");

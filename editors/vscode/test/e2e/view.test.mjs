@@ -156,3 +156,29 @@ test('a cell of the map of ranks and steps opens the timeline of its rank at its
   await page.screenshot({ path: path.join(SHOTS, 'view-ranks.png') });
   assert.deepEqual(errors, []);
 });
+
+test('the lanes of ranks say who waits for whom, and at which line', async () => {
+  const timeline = (selector) => page.locator(`.timeline ${selector}`);
+  const download = page.waitForEvent('download');
+  await timeline('button').filter({ hasText: 'Save as SVG' }).click();
+  const svg = readFileSync(await (await download).path(), 'utf8');
+  for (const text of ['rank 0: collectives', 'rank 3: collectives', 'memory of cpu, up to ']) {
+    assert.ok(svg.includes(`>${text}`), text);
+  }
+  assert.match(svg, /<title>cpu: [\d.]+ KiB in use<\/title>/);
+  // Down the rows, from the annotations to the first wait.
+  await timeline('canvas').focus();
+  const selected = () => timeline('.flame-selection').innerText();
+  for (let row = 0; row < 40 && !(await selected()).startsWith('waits for rank'); row++) {
+    await page.keyboard.press('ArrowDown');
+    for (let box = 0; box < 5 && (await selected()).startsWith('all_reduce'); box++) {
+      await page.keyboard.press('ArrowRight');
+    }
+  }
+  assert.match(
+    await selected(),
+    /^waits for rank \d · wait for another rank · [\d.]+ [mµ]?s · at .* · launched by .*late_rank\.py:\d+\).* · in all_reduce$/,
+  );
+  await timeline('canvas').screenshot({ path: path.join(SHOTS, 'view-rank-lanes.png') });
+  assert.deepEqual(errors, []);
+});

@@ -5,6 +5,7 @@ import type { LaneData, TimelineData } from '../../webview/timeline/data';
 import {
   boxAt,
   drawnOf,
+  headGraphs,
   launchedIn,
   layOutTimeline,
   nodesOf,
@@ -57,6 +58,8 @@ const data: TimelineData = {
     }),
   ],
   busy: [{ device: 0, parts: [0, 1000] }],
+  memory: [{ device: 'cuda:0', parts: [2048, 1024] }],
+  ranks: null,
 };
 const layout = layOutTimeline(data);
 
@@ -108,6 +111,14 @@ test('sums by line count each instant of a thread once', () => {
   assert.deepEqual(sums(1070, 1090), [
     ['train (train.py:3)', 20, 0, 0],
     ['short events of several lines', 0, 10, 0],
+  ]);
+});
+
+test('graphs above the lanes are as high as their largest part', () => {
+  const graphs = headGraphs(data).map((it) => [it.title, it.most, it.textOf(it.parts[1] ?? 0)]);
+  assert.deepEqual(graphs, [
+    ['device 0 busy', 1000, 'device 0 is busy 100 % of the time'],
+    ['memory of cuda:0, up to 2 KiB', 2048, 'cuda:0: 1 KiB in use'],
   ]);
 });
 

@@ -63,7 +63,17 @@ const MARKS = ['', ' ~', ' fn'];
 
 /** A kind of frames, by which it is coloured. */
 export type Kind =
-  'user' | 'library' | 'noLine' | 'call' | 'operator' | 'runtime' | 'device' | 'smaller' | 'annotation';
+  | 'user'
+  | 'library'
+  | 'noLine'
+  | 'call'
+  | 'operator'
+  | 'runtime'
+  | 'device'
+  | 'smaller'
+  | 'annotation'
+  | 'collective'
+  | 'wait';
 
 /** What a kind of frames is called. */
 export const KINDS: Record<Kind, string> = {
@@ -76,6 +86,8 @@ export const KINDS: Record<Kind, string> = {
   device: 'kernel, copy or fill',
   smaller: 'frames that are too small to be shown',
   annotation: 'annotation',
+  collective: 'collective',
+  wait: 'wait for another rank',
 };
 
 /** A frame as it is shown. */

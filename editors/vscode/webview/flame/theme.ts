@@ -13,6 +13,8 @@ const COLOURS: (keyof Colours)[] = [
   'device',
   'smaller',
   'annotation',
+  'collective',
+  'wait',
   ...LEVELS,
   'match',
   'heat',

@@ -139,9 +139,11 @@ export class FlameView extends PictureView {
     const smaller = `${leftOut} frames with less than ${least} % of each metric are drawn together as “[smaller]”.`;
     const whole = 'Amounts are sums over the recording and all ranks.';
     const sums = part === null ? whole : `Amounts are sums over a part of the recording, ${part}.`;
-    const compared = this.data.metrics[Number(this.metric.value)]?.base;
+    const metric = this.data.metrics[Number(this.metric.value)];
+    const compared = metric?.base;
     if (base === undefined || compared === undefined) {
-      return `${sums} ${leftOut > 0 ? smaller : ''}`;
+      const peak = 'These are bytes that were in use when each memory was fullest, on the stacks that allocated them.';
+      return [sums, ...(metric?.id === 'peak' ? [peak] : []), ...(leftOut > 0 ? [smaller] : [])].join(' ');
     }
     const [before, now] = base.steps;
     const divided = (steps: number) => (steps === 0 ? 'the whole recording' : `${steps} steps`);

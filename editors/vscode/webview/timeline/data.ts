@@ -3,8 +3,8 @@
 import type { FlameData } from '../flame/data';
 
 export interface LaneData {
-  kind: 'annotations' | 'thread' | 'idle' | 'stream';
-  /** Of a thread its name, of a stream its number. */
+  kind: 'annotations' | 'rank' | 'thread' | 'idle' | 'stream';
+  /** Of a thread its name, of a stream and of a rank its number. */
   label: string;
   device: number | null;
   /** By box, in order of start; times count from `from`. */
@@ -34,4 +34,8 @@ export interface TimelineData extends Pick<FlameData, 'title' | 'kinds' | 'strin
   lanes: LaneData[];
   /** How busy each device is in equal parts of the range, in thousandths. */
   busy: { device: number; parts: number[] }[];
+  /** The most memory that is in use in equal parts of the range, in bytes. */
+  memory: { device: string; parts: number[] }[];
+  /** Of the lanes of ranks, if there are some: how many other ranks there are, and by how much times may be wrong beside each other where clocks were aligned. */
+  ranks: { leftOut: number; uncertainty: number | null } | null;
 }

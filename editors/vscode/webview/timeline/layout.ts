@@ -2,6 +2,7 @@
 
 import { type Frame, framesOf } from '../flame/data';
 import type { Span } from '../flame/layout';
+import { text as amountOf } from '../flame/numbers';
 import { at } from '../flame/tree';
 import type { LaneData, TimelineData } from './data';
 
@@ -33,7 +34,7 @@ export interface TimelineLayout {
   rowOf: Int32Array;
 }
 
-const ORDER: LaneData['kind'][] = ['annotations', 'idle', 'stream', 'thread'];
+const ORDER: LaneData['kind'][] = ['annotations', 'rank', 'idle', 'stream', 'thread'];
 
 export function layOutTimeline(data: TimelineData): TimelineLayout {
   const n = data.lanes.reduce((sum, it) => sum + it.start.length, 0);
@@ -210,7 +211,7 @@ export function sumsOf(layout: TimelineLayout, { from, to }: Span): LineSum[] {
   for (let box = 0; box < layout.start.length; box++) {
     const kind = layout.data.lanes[at(layout.lane, box)]?.kind;
     const amount = timeWithin(layout, box, from, to);
-    if (kind === 'annotations' || amount === 0) {
+    if (kind === 'annotations' || kind === 'rank' || amount === 0) {
       continue;
     }
     add(box, amount);
@@ -245,4 +246,39 @@ export function ticks({ from, to }: Span, n: number): number[] {
   const first = Math.ceil(from / step);
   const count = Math.max(0, Math.floor(to / step) - first + 1);
   return Array.from({ length: count }, (_, index) => (first + index) * step);
+}
+
+/** What stands above the lanes: an amount in each of equal parts of the range. */
+export interface HeadGraph {
+  /** What is said of a part. */
+  textOf: (amount: number) => string;
+  /** What stands in the graph. */
+  title: string;
+  parts: number[];
+  /** Of the height of the graph. */
+  most: number;
+  colour: 'device' | 'operator';
+}
+
+/** How busy devices are, and how much memory is in use. */
+export function headGraphs({ busy, memory }: TimelineData): HeadGraph[] {
+  return [
+    ...busy.map(({ device, parts }): HeadGraph => ({
+      textOf: (amount) => `device ${device} is busy ${amount / 10} % of the time`,
+      title: `device ${device} busy`,
+      parts,
+      most: 1000,
+      colour: 'device',
+    })),
+    ...memory.map(({ device, parts }): HeadGraph => {
+      const most = Math.max(1, ...parts);
+      return {
+        textOf: (amount) => `${device}: ${amountOf(amount, 'bytes')} in use`,
+        title: `memory of ${device}, up to ${amountOf(most, 'bytes')}`,
+        parts,
+        most,
+        colour: 'operator',
+      };
+    }),
+  ];
 }

@@ -13,6 +13,8 @@ import {
   boxAt,
   drawnOf,
   firstAfter,
+  type HeadGraph,
+  headGraphs,
   launchedIn,
   layOutTimeline,
   nodesOf,
@@ -30,9 +32,9 @@ export interface TimelineHost extends PictureHost {
 }
 
 const ROW = 16;
-/** Above the rows: the axis, and how busy each device is. */
+/** Above the rows: the axis, and graphs. */
 const AXIS = 18;
-const BUSY = 28;
+const GRAPH = 28;
 const LABEL = 15;
 const MAX_ROWS = 25;
 const MAX_ARROWS = 200;
@@ -51,6 +53,7 @@ interface Surface {
 
 export class TimelineView extends PictureView {
   private layout: TimelineLayout;
+  private graphs: HeadGraph[];
   private view: Span;
   private span: Span | undefined;
   private selected: number | undefined;
@@ -74,6 +77,7 @@ export class TimelineView extends PictureView {
   ) {
     super(root);
     this.layout = layOutTimeline(data);
+    this.graphs = headGraphs(data);
     this.view = { from: data.from, to: data.to };
     this.build();
     this.listen();
@@ -84,6 +88,7 @@ export class TimelineView extends PictureView {
   update(data: TimelineData): void {
     const isOther = data.rank !== this.layout.data.rank;
     this.layout = layOutTimeline(data);
+    this.graphs = headGraphs(data);
     if (data.step !== null || isOther) {
       this.view = { from: data.from, to: data.to };
       this.span = undefined;
@@ -110,8 +115,14 @@ export class TimelineView extends PictureView {
     const part = isWhole ? 'The whole recording' : 'A part of the recording';
     const what = data.step === null ? part : `Step ${data.step}, one of ${data.steps.length} recorded`;
     const merged = `Boxes below ${amountOf(data.resolution, 'ns')} are merged with those beside them.`;
-    const more = this.host.request === undefined ? '' : ' Zooming in shows more.';
-    this.note.textContent = `${what}, rank ${data.rank}, ${amountOf(data.to - data.from, 'ns')}. ${merged}${more}`;
+    const more = this.host.request === undefined ? [] : ['Zooming in shows more.'];
+    const parts = [
+      `${what}, rank ${data.rank}, ${amountOf(data.to - data.from, 'ns')}.`,
+      merged,
+      ...more,
+      ...ranksOf(data),
+    ];
+    this.note.textContent = parts.join(' ');
     this.canvas.setAttribute(
       'aria-label',
       `Timeline of ${amountOf(data.to - data.from, 'ns')} on ${data.lanes.length} lanes. W and S zoom, A and D pan, ` +
@@ -211,7 +222,7 @@ export class TimelineView extends PictureView {
   }
 
   private top(): number {
-    return AXIS + this.layout.data.busy.length * BUSY;
+    return AXIS + this.graphs.length * GRAPH;
   }
 
   /** Where each row is, below the axis: the first one of a lane has its name above it. */
@@ -234,6 +245,16 @@ export class TimelineView extends PictureView {
     return row === -1 ? undefined : boxAt(this.layout, row, this.timeOf(event));
   }
 
+  /** What the graph under the pointer says of its part of the range. */
+  private amountUnder(event: MouseEvent): string | undefined {
+    const { from, to } = this.layout.data;
+    const y = event.clientY - this.canvas.getBoundingClientRect().top - AXIS;
+    const graph = this.graphs[Math.floor(y / GRAPH)];
+    const part = Math.floor(((this.timeOf(event) - from) / (to - from)) * (graph?.parts.length ?? 0));
+    const amount = graph?.parts[part];
+    return amount === undefined ? undefined : graph?.textOf(amount);
+  }
+
   private point(event: MouseEvent): void {
     const { drag } = this;
     if (drag !== undefined && (drag.hasMoved || Math.abs(event.clientX - drag.x) > 3)) {
@@ -245,9 +266,12 @@ export class TimelineView extends PictureView {
       return;
     }
     const box = this.boxUnder(event);
-    this.tooltip.hidden = box === undefined;
+    const amount = this.amountUnder(event);
+    this.tooltip.hidden = box === undefined && amount === undefined;
     this.canvas.classList.toggle('flame-over', box !== undefined);
-    if (box !== undefined) {
+    if (amount !== undefined) {
+      placeTooltip(this.tooltip, [amount], event);
+    } else if (box !== undefined) {
       const hint =
         this.host.open === undefined || this.placeOf(box) === undefined ? [] : ['Double-click opens the line'];
       placeTooltip(this.tooltip, [...this.describe(box), ...hint], event);
@@ -309,6 +333,7 @@ export class TimelineView extends PictureView {
     const label = stack[0]?.label ?? '';
     const line = stack.find((it) => it.place !== undefined);
     const operator = stack.slice(1).find((it) => it.kind === 'operator');
+    const collective = stack.slice(1).find((it) => it.kind === 'collective');
     const inside = lane?.kind === 'thread' ? launchedIn(layout, box) : [];
     const ran = inside.reduce((sum, it) => sum + at(layout.busy, it), 0);
     const events = inside.reduce((sum, it) => sum + at(layout.count, it), 0);
@@ -321,7 +346,8 @@ export class TimelineView extends PictureView {
       `at ${amountOf(start - layout.data.from, 'ns')}`,
       ...(line === undefined || line.label === label
         ? []
-        : [`${lane?.kind === 'stream' ? 'launched by' : 'on'} ${line.label}`]),
+        : [`${lane?.kind === 'stream' || lane?.kind === 'rank' ? 'launched by' : 'on'} ${line.label}`]),
+      ...(collective === undefined ? [] : [`in ${collective.label}`]),
       ...(lane?.kind === 'stream' && at(layout.launchLane, box) >= 0
         ? [`launched ${amountOf(Math.max(0, start - at(layout.launchAt, box)), 'ns')} before`]
         : []),
@@ -504,7 +530,7 @@ export class TimelineView extends PictureView {
     }
   }
 
-  /** The axis, and how busy devices are. */
+  /** The axis, and the graphs. */
   private paintHead(surface: Surface, width: number): void {
     const { view, colours } = this;
     const { data } = this.layout;
@@ -518,19 +544,21 @@ export class TimelineView extends PictureView {
       const size = label.length * LETTER_WIDTH;
       surface.text(label, x + 3 + size < width ? x + 3 : x - 3 - size, AXIS / 2, colours.faint);
     }
-    data.busy.forEach(({ device, parts }, row) => {
-      const bottom = AXIS + (row + 1) * BUSY - 3;
+    this.graphs.forEach(({ title, parts, most, textOf, colour }, row) => {
+      const bottom = AXIS + (row + 1) * GRAPH - 3;
       const part = (data.to - data.from) / parts.length;
-      parts.forEach((share, index) => {
-        const x = (data.from + index * part - view.from) * scale;
-        const size = part * scale;
-        if (share > 0 && x + size > 0 && x < width) {
-          const tall = ((BUSY - 4) * share) / 1000;
-          surface.box(x, bottom - tall, size + 0.3, tall, colours.device, 0.8, `${share / 10} %`);
+      parts.forEach((amount, index) => {
+        // On whole pixels, so that no edges are seen between parts.
+        const [x = 0, end = 0] = [index, index + 1].map((it) =>
+          Math.round((data.from + it * part - view.from) * scale),
+        );
+        if (amount > 0 && end >= 0 && x < width) {
+          const tall = ((GRAPH - 4) * amount) / most;
+          surface.box(x, bottom - tall, Math.max(1, end - x), tall, colours[colour], 0.8, textOf(amount));
         }
       });
       surface.line([0, bottom, width, bottom], colours.faint);
-      surface.text(`device ${device} busy`, 3, bottom - BUSY / 2 + 4, colours.focus);
+      surface.text(title, 3, bottom - GRAPH / 2 + 4, colours.focus);
     });
   }
 
@@ -589,6 +617,8 @@ export class TimelineView extends PictureView {
         return `device ${device ?? ''}: idle, by the line that the launching thread was on`;
       case 'stream':
         return `device ${device ?? ''}, stream ${label}`;
+      case 'rank':
+        return `rank ${label}: collectives`;
     }
   }
 
@@ -650,4 +680,13 @@ export class TimelineView extends PictureView {
     surface.text(this.layout.data.title, 3, height - 10, colours.faint);
     return svgPage(width, height, colours.ground, shapes);
   }
+}
+
+/** What is to be said of the lanes of ranks. */
+function ranksOf({ ranks }: TimelineData): string[] {
+  const others = ranks?.leftOut ?? 0;
+  return [
+    ...(others === 0 ? [] : [`${others} other ranks, which were waited for less, are left out.`]),
+    ...(ranks?.uncertainty == null ? [] : [`Clocks of ranks are aligned, to ±${amountOf(ranks.uncertainty, 'ns')}.`]),
+  ];
 }

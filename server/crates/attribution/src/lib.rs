@@ -50,7 +50,7 @@ pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
 pub use same_run::join_snapshot;
 
-use device_memory::TraceMemory;
+use device_memory::{TraceMemory, memory_curves};
 use event_timeline::EventTimeline;
 use ledger::Ledger;
 use profile::Profile;
@@ -151,8 +151,10 @@ fn charge_all(
     let patterns =
         find_patterns(profile, launches, stacks, steps, &mut pass.events, copies, left_out);
     let events = &pass.events;
+    let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
+    let charged_memory = &memory.charge(profile, steps, memory_lines);
     let booked = pass.charges.by_event.as_ref().map(|by_event| {
-        let memory_rows = &memory.rows;
+        let memory_events = (&memory.rows[..], &charged_memory.are_at_peak[..]);
         let (host, syncs) = (&pass.charges, &pass.syncs);
         let from = StackSources {
             profile,
@@ -165,17 +167,16 @@ fn charge_all(
             syncs,
             launches,
             stacks,
-            memory_rows,
+            memory_events,
             options: stack_options,
         };
         let mut charging = stack_books(&from);
         let times = by_event.times.as_ref().filter(|_| kept == Kept::Times);
-        let timeline = times.map(|times| event_timeline(&mut charging, times, steps, rank));
+        let timeline = times
+            .map(|times| event_timeline(&mut charging, times, steps, memory_curves(profile), rank));
         (charging.into_books(), timeline)
     });
     let (stacks_of_all, timeline) = booked.map_or((None, None), |(it, times)| (Some(it), times));
-    let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
-    let memory = memory.charge(profile, steps, memory_lines);
     let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
     let forward = &forward_operators(profile, events);
     let mut ledger = post::post(&Charges {
@@ -200,7 +201,7 @@ fn charge_all(
         waits,
         is_recording,
         backward: &backward(profile, launches, (events, &pass.charges.backward), forward),
-        memory: &memory,
+        memory: charged_memory,
         segments: &segment_calls(profile, events),
         patterns: &patterns,
         summary: &charge_summary(&summary, profile, launches, stacks, steps, events),

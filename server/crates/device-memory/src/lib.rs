@@ -25,5 +25,5 @@ pub use history::{
 };
 pub use segments::{SegmentBlock, SegmentMap};
 pub use snapshot::{SnapshotBooks, SnapshotParts, attribute_snapshot};
-pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedDevices};
+pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedDevices, memory_curves};
 pub use trace_report::reports;

@@ -14,14 +14,14 @@ use ledger::{
     Reason,
 };
 use line_stacks::{BookedStacks, Lines, Node, StackFile, Stacks, post_file};
-use profile::{DeviceType, MemoryDevice, Snapshot};
+use profile::{DeviceType, MemoryDevice, Snapshot, StackId};
 
 use crate::device_name::device_name;
 use crate::history::MemoryHistory;
 use recorded::{RecordedSources, is_python};
 use replay::{AllocationLimit, SnapshotReplay};
 use report::{Frames, report};
-use stack_books::StackBooks;
+use stack_books::{StackAmount, StackBooks};
 
 /// Devices that are looked at: no machine has more, and each costs a look at all segments.
 const MAX_DEVICES: usize = 256;
@@ -29,7 +29,7 @@ const MAX_DEVICES: usize = 256;
 /// What is wanted of a snapshot beyond the sums of lines: each takes memory for each of its allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SnapshotParts {
-    /// The allocated bytes by whole stacks.
+    /// The bytes that were allocated, and those in use at the peak, by whole stacks.
     pub stacks: bool,
     /// What each device with events held when.
     pub histories: bool,
@@ -62,13 +62,17 @@ pub fn attribute_snapshot(
     let is_alloc_counted = !parts.are_allocations_traced;
     let ledger =
         charge_all(snapshot, sources, rank, is_alloc_counted, |frames, replay, key, memory| {
-            if parts.stacks && is_alloc_counted {
+            if parts.stacks {
                 let mut booked = BookedStacks::new(&frames.stacks, sources);
-                for (stack, bytes) in replay.allocated() {
+                let mut add = |kept: StackAmount, (stack, bytes): (StackId, Bytes)| {
                     let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
                     let row = booked.row(node, 0, Reason::NoSnapshotFrame);
-                    booked.books.add(Metric::Alloc, row, bytes.0);
+                    booked.books.add(kept, row, bytes.0);
+                };
+                if is_alloc_counted {
+                    replay.allocated().for_each(|it| add(StackAmount::Of(Metric::Alloc), it));
                 }
+                replay.at_peak().for_each(|it| add(StackAmount::Peak, it));
                 stacks.merge(&booked.books);
             }
             if parts.histories {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use event_timeline::MemoryCurve;
 use ledger::{Allocation, Bytes, Ns};
 use line_stacks::{LineId, grow_to};
 use profile::{DeviceType, MemoryDevice, Profile};
@@ -49,6 +50,8 @@ pub struct MemoryCharges {
     pub without_line: Bytes,
     /// By line.
     pub by_line: Vec<LineBytes>,
+    /// By event, in the order of [`TraceMemory::rows`]: whether it allocated what was in use at the peak of its memory.
+    pub are_at_peak: Vec<bool>,
     /// By line and name of the memory.
     pub allocations: BTreeMap<(LineId, String), Allocation>,
     /// Of each device, not of the host: what its curve shows.
@@ -81,13 +84,11 @@ impl TraceMemory {
     /// The memory events of `profile` that are taken from it.
     #[must_use]
     pub fn new(profile: &Profile, devices: TracedDevices) -> Self {
-        let memory = &profile.memory;
-        let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
         let is_kept = |&row: &u32| {
-            devices != TracedDevices::Nothing || memory.device[row as usize].kind == DeviceType::CPU
+            devices != TracedDevices::Nothing
+                || profile.memory.device[row as usize].kind == DeviceType::CPU
         };
-        let mut rows: Vec<u32> = rows.filter(is_kept).collect();
-        rows.sort_by_key(|&row| memory.at[row as usize]);
+        let rows = in_order(profile).into_iter().filter(is_kept).collect();
         Self { rows, has_use: devices == TracedDevices::Whole }
     }
 
@@ -101,7 +102,7 @@ impl TraceMemory {
     ) -> MemoryCharges {
         let memory = &profile.memory;
         let mut replays: BTreeMap<MemoryDevice, (TraceReplay, Vec<u32>)> = BTreeMap::new();
-        for (&event, line) in self.rows.iter().zip(lines) {
+        for ((place, &event), line) in self.rows.iter().enumerate().zip(lines) {
             let row = event as usize;
             let device = memory.device[row];
             let (replay, of_device) = replays.entry(device).or_default();
@@ -110,12 +111,13 @@ impl TraceMemory {
             }
             let (address, bytes) = (memory.address[row], memory.bytes[row]);
             if bytes > Bytes::ZERO {
-                replay.alloc(address, bytes, line);
+                replay.alloc(address, bytes, (line, place));
             } else {
                 replay.free(address, -bytes);
             }
         }
-        let mut charges = MemoryCharges::default();
+        let mut charges =
+            MemoryCharges { are_at_peak: vec![false; self.rows.len()], ..MemoryCharges::default() };
         let in_steps =
             self.rows.iter().map(|&row| row as usize).filter(|&row| {
                 memory.bytes[row] > Bytes::ZERO && steps.at(memory.at[row]).is_some()
@@ -132,24 +134,61 @@ impl TraceMemory {
     }
 }
 
-/// What the `events` of one device say, rows in order of time. Where a trace has no totals (torch 1.9), memory that is released without having
-/// been allocated was in use before.
-fn curve(profile: &Profile, events: &[u32], replay: &TraceReplay) -> Curve {
+/// The rows of the memory table in order of time, then of the file.
+fn in_order(profile: &Profile) -> Vec<u32> {
     let memory = &profile.memory;
-    let rows = || events.iter().map(|&row| row as usize);
+    let mut rows: Vec<u32> = (0..u32::try_from(memory.len()).unwrap_or(u32::MAX)).collect();
+    rows.sort_by_key(|&row| memory.at[row as usize]);
+    rows
+}
+
+/// How much of each memory was in use over time, that of the host and those of devices.
+#[must_use]
+pub fn memory_curves(profile: &Profile) -> Vec<MemoryCurve> {
+    let memory = &profile.memory;
+    let mut by_device: BTreeMap<MemoryDevice, Vec<u32>> = BTreeMap::new();
+    for event in in_order(profile) {
+        by_device.entry(memory.device[event as usize]).or_default().push(event);
+    }
+    let curve = |(device, events): (MemoryDevice, Vec<u32>)| {
+        let before = in_use_before(profile, &events);
+        let points = in_use(profile, &events, before).collect();
+        MemoryCurve { device: device_name(device), before, points }
+    };
+    by_device.into_iter().map(curve).collect()
+}
+
+/// What was in use before the first of the `events` of one device, rows in order of time. Where a trace has no totals (torch 1.9), memory that is
+/// released without having been allocated was in use before.
+fn in_use_before(profile: &Profile, events: &[u32]) -> Bytes {
+    let memory = &profile.memory;
     let (mut used, mut least, mut before) = (Bytes::ZERO, Bytes::ZERO, None);
-    for row in rows() {
+    for &row in events {
+        let row = row as usize;
         used = used.saturating_add(memory.bytes[row]);
         least = least.min(used);
         let total = memory.total_allocated[row];
         before = before.or((Bytes::ZERO <= total).then(|| total.saturating_sub(used)));
     }
-    let before = before.unwrap_or(Bytes::ZERO).max(-least);
-    let mut used = before;
-    let points = rows().map(|row| {
-        used = used.saturating_add(memory.bytes[row]);
-        (memory.at[row], (used, memory.total_reserved[row].max(Bytes::ZERO)))
-    });
+    before.unwrap_or(Bytes::ZERO).max(-least)
+}
+
+/// When each of the `events` of one device was, and what was in use after it.
+fn in_use(profile: &Profile, events: &[u32], before: Bytes) -> impl Iterator<Item = (Ns, Bytes)> {
+    let memory = &profile.memory;
+    events.iter().scan(before, |used, &row| {
+        *used = used.saturating_add(memory.bytes[row as usize]);
+        Some((memory.at[row as usize], *used))
+    })
+}
+
+/// What the `events` of one device say, rows in order of time.
+fn curve(profile: &Profile, events: &[u32], replay: &TraceReplay) -> Curve {
+    let before = in_use_before(profile, events);
+    let reserved = events.iter().map(|&row| profile.memory.total_reserved[row as usize]);
+    let points = in_use(profile, events, before)
+        .zip(reserved)
+        .map(|((at, used), reserved)| (at, (used, reserved.max(Bytes::ZERO))));
     let has_addresses = replay.allocations.iter().any(|it| it.is_tracked);
     let before_at_peak = if has_addresses {
         (before - replay.older_freed_at_peak).max(Bytes::ZERO)
@@ -179,6 +218,8 @@ pub(crate) struct TraceReplay {
 #[derive(Debug)]
 struct Traced {
     line: LineId,
+    /// Place in [`TraceMemory::rows`].
+    event: usize,
     bytes: Bytes,
     alloc_at: u64,
     /// Number of the event that released it; `None` while it is alive.
@@ -188,8 +229,8 @@ struct Traced {
 }
 
 impl TraceReplay {
-    /// `bytes` are allocated at `address` (0: unknown) by `line`.
-    pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, line: LineId) {
+    /// `bytes` are allocated at `address` (0: unknown) by a line, in the event at this place.
+    pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, (line, event): (LineId, usize)) {
         let is_tracked = address != 0;
         if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len())
         {
@@ -198,6 +239,7 @@ impl TraceReplay {
         }
         self.allocations.push(Traced {
             line,
+            event,
             bytes,
             alloc_at: self.clock,
             freed_at: None,
@@ -232,14 +274,15 @@ impl MemoryCharges {
         let peak_at = replay.peak_at.unwrap_or(0);
         for it in &replay.allocations {
             self.total += it.bytes;
-            let Some(line) = it.line.get() else {
-                self.without_line += it.bytes;
-                continue;
-            };
             let is_at_peak = has_use
                 && it.is_tracked
                 && it.alloc_at <= peak_at
                 && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
+            self.are_at_peak[it.event] = is_at_peak;
+            let Some(line) = it.line.get() else {
+                self.without_line += it.bytes;
+                continue;
+            };
             let is_live = has_use && it.is_tracked && it.freed_at.is_none();
             let books = grow_to(&mut self.by_line, line.index());
             books.alloc += it.bytes;
@@ -270,14 +313,15 @@ mod tests {
     fn what_is_alive_at_the_peak_is_distinguished_from_the_rest() {
         let mut replay = TraceReplay::default();
         let (a, b) = (LineId(0), LineId(1));
-        replay.alloc(0x10, Bytes(100), a);
-        replay.alloc(0x20, Bytes(50), b);
+        replay.alloc(0x10, Bytes(100), (a, 0));
+        replay.alloc(0x20, Bytes(50), (b, 1));
         replay.free(0x10, Bytes(100));
-        replay.alloc(0x30, Bytes(90), b);
+        replay.alloc(0x30, Bytes(90), (b, 3));
         replay.free(0x99, Bytes(10));
-        replay.alloc(0x20, Bytes(5), a);
-        let mut charges = MemoryCharges::default();
+        replay.alloc(0x20, Bytes(5), (a, 5));
+        let mut charges = MemoryCharges { are_at_peak: vec![false; 6], ..MemoryCharges::default() };
         charges.add("cuda:0", &replay, true);
+        assert_eq!(charges.are_at_peak, [true, true, false, false, false, false]);
         let a = LineBytes {
             alloc: Bytes(105),
             allocs: 2,
@@ -299,9 +343,9 @@ mod tests {
     #[test]
     fn without_addresses_nothing_is_said_about_what_is_alive() {
         let mut replay = TraceReplay::default();
-        replay.alloc(0, Bytes(100), LineId(0));
+        replay.alloc(0, Bytes(100), (LineId(0), 0));
         replay.free(0, Bytes(100));
-        let mut charges = MemoryCharges::default();
+        let mut charges = MemoryCharges { are_at_peak: vec![false; 2], ..MemoryCharges::default() };
         charges.add("cpu", &replay, true);
         assert_eq!(
             charges.by_line,

@@ -57,35 +57,21 @@ impl EventTimeline {
     /// Nothing is left out: what is short is merged with what is beside it at its depth.
     #[must_use]
     pub fn boxes(&self, (from, to): (Ns, Ns), resolution: Ns, most: usize) -> Boxes {
-        let mut lanes: Vec<Vec<TimelineBox>> =
-            self.lanes.iter().map(|lane| self.boxes_of(lane, from, to)).collect();
-        let mut resolution = Ns(resolution.0.max(1));
-        loop {
-            for lane in &mut lanes {
-                *lane = merged(lane, resolution);
-            }
-            let n_boxes: usize = lanes.iter().map(Vec::len).sum();
-            if n_boxes <= most || to - from <= resolution {
-                return Boxes { resolution, lanes };
-            }
-            // In small steps, so that no more is merged than must be.
-            resolution = Ns(resolution.0.saturating_add(resolution.0 / 4 + 1));
-        }
+        let lanes = self.lanes.iter().map(|lane| self.boxes_of(lane, from, to)).collect();
+        Boxes::fitting(lanes, to - from, resolution, most)
     }
 
     /// The boxes of a lane in order of start, outer ones first.
     fn boxes_of(&self, lane: &Lane, from: Ns, to: Ns) -> Vec<TimelineBox> {
-        let spans = lane.spans.iter().enumerate().filter(|(_, it)| it.start < to && from < it.end);
-        let spans = spans.map(|(row, it)| {
+        let spans = lane.spans.iter().enumerate().filter_map(|(row, it)| {
             let launch = lane.launches.get(row).copied().flatten();
-            (LaneSpan { start: it.start.max(from), end: it.end.min(to), ..*it }, launch)
+            Some((it.within(from, to)?, launch))
         });
-        let mut boxes = match lane.kind {
+        let boxes = match lane.kind {
             LaneKind::Thread(_) => self.nested(spans.map(|(span, _)| span)),
             _ => stacked(spans),
         };
-        boxes.sort_by_key(|it| (it.start, it.depth));
-        boxes
+        in_order(boxes)
     }
 
     /// The entries of the stacks of spans that do not overlap: an entry is one box for as long as it and all around it stay.
@@ -123,6 +109,45 @@ impl EventTimeline {
         }
         boxes
     }
+}
+
+impl Boxes {
+    /// What is drawn of `from..to` of lanes whose spans are in order of start and may overlap: see [`EventTimeline::boxes`].
+    #[must_use]
+    pub fn of_spans(
+        lanes: &[Vec<LaneSpan>],
+        (from, to): (Ns, Ns),
+        resolution: Ns,
+        most: usize,
+    ) -> Self {
+        let boxes_of = |spans: &Vec<LaneSpan>| {
+            let spans = spans.iter().filter_map(|it| it.within(from, to));
+            in_order(stacked(spans.map(|it| (it, None))))
+        };
+        Self::fitting(lanes.iter().map(boxes_of).collect(), to - from, resolution, most)
+    }
+
+    /// No more than `most` of `lanes`, which are of a range of this `length`.
+    fn fitting(mut lanes: Vec<Vec<TimelineBox>>, length: Ns, resolution: Ns, most: usize) -> Self {
+        let mut resolution = Ns(resolution.0.max(1));
+        loop {
+            for lane in &mut lanes {
+                *lane = merged(lane, resolution);
+            }
+            let n_boxes: usize = lanes.iter().map(Vec::len).sum();
+            if n_boxes <= most || length <= resolution {
+                return Self { resolution, lanes };
+            }
+            // In small steps, so that no more is merged than must be.
+            resolution = Ns(resolution.0.saturating_add(resolution.0 / 4 + 1));
+        }
+    }
+}
+
+/// In order of start, outer ones first.
+fn in_order(mut boxes: Vec<TimelineBox>) -> Vec<TimelineBox> {
+    boxes.sort_by_key(|it| (it.start, it.depth));
+    boxes
 }
 
 /// Spans that may overlap, each in the first row that is free.
@@ -191,7 +216,7 @@ mod tests {
         let boxes = timeline.boxes((Ns(range.0), Ns(range.1)), Ns(resolution), most);
         let name = |name| match name {
             SpanName::Stack(row) => format!("{:?}", timeline.stacks.frame_of(row)),
-            SpanName::Annotation(row) => row.to_string(),
+            SpanName::Named(row) => row.to_string(),
         };
         let rows = boxes.lanes[0].iter().map(|it| {
             let TimelineBox { depth, start, end, count, busy, .. } = it;

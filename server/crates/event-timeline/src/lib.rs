@@ -1,6 +1,6 @@
 //! What the threads and devices of one rank did over time: spans of time, each with its stack. Timelines are drawn from it.
 //!
-//! *Owns*: the lanes and their spans, and what of them a picture of a range of time can show ([`TimelineBox`]): what is too
+//! *Owns*: the lanes and their spans, how much memory was in use beside them, and what of them a picture of a range of time can show ([`TimelineBox`]): what is too
 //! short to be seen is merged, with its number and its time.
 //!
 //! *Never*: decides which stack an event has; formats a number or a name; knows a file format.
@@ -12,4 +12,6 @@ mod boxes;
 mod lanes;
 
 pub use boxes::{Boxes, TimelineBox};
-pub use lanes::{EventTimeline, Lane, LaneKind, LaneSpan, Launch, SpanName, StepRange};
+pub use lanes::{
+    EventTimeline, Lane, LaneKind, LaneSpan, Launch, MemoryCurve, SpanName, StepRange,
+};

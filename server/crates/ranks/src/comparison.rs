@@ -60,6 +60,33 @@ pub struct LineCommunication {
     pub last: Option<(u32, u64)>,
 }
 
+/// The collectives of the ranks beside each other.
+#[derive(Debug, Clone, Default)]
+pub struct AlignedCollectives {
+    /// See [`Comparison::matched`].
+    pub matched: Vec<Matched>,
+    /// See [`Comparison::unmatched`].
+    pub unmatched: u64,
+    /// See [`Comparison::clocks`].
+    pub clocks: Clocks,
+}
+
+impl AlignedCollectives {
+    /// Those of `ledger`.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        let (mut matched, alone) = matched(&ledger.communication);
+        let clocks = Clocks::new(&matched, |rank| host_of(ledger, rank));
+        let impossible = clocks.align(&mut matched);
+        Self { matched, unmatched: alone + impossible, clocks }
+    }
+}
+
+/// The machine of a rank; empty where it is not known.
+fn host_of(ledger: &Ledger, rank: u32) -> &str {
+    ledger.communication.get(&rank).map_or("", |it| it.host.as_str())
+}
+
 impl Comparison {
     /// Compares the ranks of `ledger`; `None` where it is of one rank of a job of one, or says nothing of ranks.
     #[must_use]
@@ -69,10 +96,8 @@ impl Comparison {
         if ledger.overviews.len() < 2 && world_size.unwrap_or(1) < 2 {
             return None;
         }
-        let (mut matched, alone) = matched(communication);
-        let host_of = |rank| communication.get(&rank).map_or("", |it| it.host.as_str());
-        let clocks = Clocks::new(&matched, host_of);
-        let impossible = clocks.align(&mut matched);
+        let host_of = |rank| host_of(ledger, rank);
+        let AlignedCollectives { matched, unmatched, clocks } = AlignedCollectives::new(ledger);
         let waited_for = waited_for(&matched);
         let ranks: Vec<RankSummary> = ranks_of(ledger)
             .into_iter()
@@ -94,7 +119,7 @@ impl Comparison {
             lines: lines(&matched, world_size),
             ranks,
             matched,
-            unmatched: alone + impossible,
+            unmatched,
             clocks,
             waited_for,
             straggler,
@@ -110,7 +135,7 @@ impl Comparison {
             for part in &it.parts {
                 let Some(line) = &part.line else { continue };
                 let time = times.entry(line).or_default().entry(part.rank).or_default();
-                time.add(part.start, part.end, it.shares(part).wait);
+                time.add(part.start, part.end, it.wait(part));
             }
         }
         let pair = |(rank, time): (u32, CollectiveTime)| {
@@ -149,7 +174,7 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
             let empty = || Sums { has_all_sizes: true, ..Sums::default() };
             let mine = sums.entry((part.line.as_ref(), it.kind)).or_insert_with(empty);
             let time = mine.times.entry(part.rank).or_default();
-            time.add(part.start, part.end, it.shares(part).wait);
+            time.add(part.start, part.end, it.wait(part));
         }
         // Ranks that launch one collective from several lines are rare: it is counted on that of the first.
         let line = it.parts.first().and_then(|part| part.line.as_ref());

@@ -24,7 +24,7 @@ mod waited_for;
 mod waits;
 
 pub use clocks::{Clock, Clocks};
-pub use comparison::{Comparison, LineCommunication};
+pub use comparison::{AlignedCollectives, Comparison, LineCommunication};
 pub use matching::{Matched, Part};
 pub use operations::{Bandwidth, CommunicationOperation, operations};
 pub use rank_steps::{RankStep, rank_steps};

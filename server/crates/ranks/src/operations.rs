@@ -140,7 +140,7 @@ fn matched_sums(
         for part in &it.parts {
             let mine = sums.entry(OperationKey::of_matched(it, part.bytes)).or_default();
             let time = mine.times.entry(part.rank).or_default();
-            time.add(part.start, part.end, it.shares(part).wait);
+            time.add(part.start, part.end, it.wait(part));
         }
         sums.entry(OperationKey::of_matched(it, it.bytes)).or_default().moved.add(it, world_size);
     }

@@ -34,7 +34,7 @@ pub fn rank_steps(ledger: &Ledger, compared: &Comparison) -> Vec<RankStep> {
         let Some(step) = it.step else { continue };
         for part in &it.parts {
             let time = times.entry((step, part.rank)).or_default();
-            time.add(part.start, part.end, it.shares(part).wait);
+            time.add(part.start, part.end, it.wait(part));
         }
     }
     let mut found = Vec::new();

@@ -64,7 +64,7 @@ pub(crate) fn rank_summary(
     let mut time = CollectiveTime::default();
     for it in matched {
         let Some(part) = it.parts.iter().find(|part| part.rank == rank) else { continue };
-        time.add(part.start, part.end, it.shares(part).wait);
+        time.add(part.start, part.end, it.wait(part));
         summary.collectives += 1;
         summary.late += u64::from(it.last() == rank);
     }

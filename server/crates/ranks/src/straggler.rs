@@ -143,7 +143,7 @@ fn waits_at(matched: &[Matched], rank: u32) -> Option<LineKey> {
         for part in &it.parts {
             if let Some(line) = &part.line {
                 let waits = by_line.entry(line).or_default();
-                *waits = waits.saturating_add(it.shares(part).wait);
+                *waits = waits.saturating_add(it.wait(part));
             }
         }
     }

@@ -54,7 +54,7 @@ pub(crate) fn waited_for(matched: &[Matched]) -> BTreeMap<(Option<u32>, u32), Ns
     for it in matched {
         let of_last = waits.entry((it.step, it.last())).or_default();
         for part in &it.parts {
-            let end = part.start.saturating_add(it.shares(part).wait);
+            let end = part.start.saturating_add(it.wait(part));
             of_last.entry(part.rank).or_default().0.push((part.start, end));
         }
     }
@@ -92,7 +92,7 @@ mod tests {
         let mut time = CollectiveTime::default();
         for it in &matched {
             let part = &it.parts[0];
-            time.add(part.start, part.end, it.shares(part).wait);
+            time.add(part.start, part.end, it.wait(part));
         }
         assert_eq!(time.shares(), Shares { wait: Ns(105), transfer: Ns(15) });
     }

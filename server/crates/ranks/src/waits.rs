@@ -26,13 +26,10 @@ impl Matched {
         last.map_or(0, |it| it.rank)
     }
 
-    /// What a part of this collective went to.
-    pub(crate) fn shares(&self, part: &Part) -> Shares {
-        let wait = self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO);
-        Shares {
-            wait,
-            transfer: part.end.saturating_sub(part.start).saturating_sub(wait).max(Ns::ZERO),
-        }
+    /// How long the rank of a part of this collective waited for others; the rest of the part is transfer.
+    #[must_use]
+    pub fn wait(&self, part: &Part) -> Ns {
+        self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO)
     }
 
     /// How long it took from when all had begun until it was done on all.
@@ -101,9 +98,8 @@ mod tests {
             step: None,
             parts: vec![part(0, 0, 130), part(1, 100, 131), part(2, 40, 129)],
         };
-        let shares: Vec<_> = it.parts.iter().map(|part| it.shares(part)).collect();
-        let expect = |wait, transfer| Shares { wait: Ns(wait), transfer: Ns(transfer) };
-        assert_eq!(shares, [expect(100, 30), expect(0, 31), expect(60, 29)]);
+        let waits: Vec<_> = it.parts.iter().map(|part| it.wait(part)).collect();
+        assert_eq!(waits, [Ns(100), Ns(0), Ns(60)]);
         assert_eq!((it.last(), it.transfer()), (1, Ns(31)));
     }
 
@@ -118,6 +114,6 @@ mod tests {
             step: None,
             parts: vec![part(0, 0, 10), part(1, 100, 110)],
         };
-        assert_eq!(it.shares(&it.parts[0]), Shares { wait: Ns(10), transfer: Ns(0) });
+        assert_eq!(it.wait(&it.parts[0]), Ns(10));
     }
 }

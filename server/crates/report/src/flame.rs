@@ -5,13 +5,13 @@ mod stack_tree;
 
 use std::borrow::Cow;
 
-use comparison::Difference;
-use ledger::{Evidence, Metric};
+use comparison::{Difference, LeastDifference};
+use ledger::Evidence;
 use loader::StackBooks;
 use metrics::{Period, Scale};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use stack_books::StackFrame;
+use stack_books::{StackAmount, StackFrame};
 
 use crate::export::fitting;
 use crate::filter::{CodeFilter, StackFilter, part_of};
@@ -101,15 +101,18 @@ pub fn flame(
     };
     let first = fitting(&recording.run.merged);
     let others = StackBooks::METRICS.into_iter().filter(|it| *it != first);
-    let is_there =
-        |it: &Metric| books.total(*it) != 0 || base.is_some_and(|base| base.books.total(*it) != 0);
-    let metrics: Vec<FlameMetric> = [first]
-        .into_iter()
-        .chain(others)
+    let compared = [first].into_iter().chain(others).map(StackAmount::Of);
+    // Peaks are no amounts of a mean step.
+    let peak = base.is_none().then_some(StackAmount::Peak);
+    let is_there = |it: &StackAmount| {
+        books.total(*it) != 0 || base.is_some_and(|base| base.books.total(*it) != 0)
+    };
+    let metrics: Vec<FlameMetric> = compared
+        .chain(peak)
         .filter(is_there)
-        .map(|metric| {
+        .map(|kept| {
             let sides = [Some(false), base.map(|_| true)].into_iter().flatten();
-            FlameMetric { metric, amounts: sides.map(|it| tree.amounts(it, metric)).collect() }
+            FlameMetric { kept, amounts: sides.map(|it| tree.amounts(it, kept)).collect() }
         })
         .collect();
     let mut shown = ShownStacks::new(recording);
@@ -140,9 +143,11 @@ pub fn flame(
     let n_nodes = shown.node_parent.len();
     let columns = metrics.iter().map(|it| {
         let mut column = it.column(&node, n_nodes);
-        if let Some(base) = &base {
-            let differing = tree.differing(base.difference, it.metric);
-            column["base"] = it.compared(base.difference, &differing, &node, n_nodes);
+        if let (Some(base), StackAmount::Of(metric)) = (&base, it.kept) {
+            let compared = quantities(metric);
+            let differing = tree.differing(base.difference, compared);
+            let least = base.difference.least(compared[0]);
+            column["base"] = it.compared(least, &differing, &node, n_nodes);
         }
         column
     });
@@ -170,9 +175,9 @@ pub fn flame(
     graph
 }
 
-/// A metric that is shown.
+/// An amount that is shown.
 struct FlameMetric {
-    metric: Metric,
+    kept: StackAmount,
     /// Of the run that is shown and of its base: by node of the tree, what is on it itself.
     amounts: Vec<Vec<i64>>,
 }
@@ -194,21 +199,20 @@ impl FlameMetric {
     /// What is said of it, of the run that is shown.
     fn column(&self, node: &[u32], n_nodes: usize) -> Value {
         let (nodes, amounts, total) = self.amounts(0, node, n_nodes);
-        let metric = self.metric;
         json!({
-            "id": metric.id(),
-            "label": metric.label(),
-            "unit": metric.unit().name(),
+            "id": self.kept.id(),
+            "label": self.kept.label(),
+            "unit": self.kept.unit().name(),
             "total": total,
             "node": nodes,
             "amount": amounts,
         })
     }
 
-    /// What is said of it in the base, and on which nodes something differs, as `differing` says by node of the tree.
+    /// What is said of it in the base, and on which nodes something differs by `least` at least, as `differing` says by node of the tree.
     fn compared(
         &self,
-        difference: &Difference,
+        least: LeastDifference,
         differing: &[bool],
         node: &[u32],
         n_nodes: usize,
@@ -220,7 +224,6 @@ impl FlameMetric {
             differs[node as usize] |= *is_differing && is_there;
         }
         let differs = differs.iter().enumerate().filter(|(_, it)| **it).map(|(node, _)| node);
-        let least = difference.least(quantities(self.metric)[0]);
         json!({
             "total": total,
             "node": nodes,

@@ -1,23 +1,32 @@
 //! The timeline: what the threads and devices of one rank did, as the object `perfline.timeline/1` (docs/pictures.md), which
 //! the page of the report and editors draw.
 
-use event_timeline::{LaneKind, SpanName, TimelineBox};
+mod rank_lanes;
+
+use event_timeline::{Boxes, LaneKind, SpanName, TimelineBox};
 use ledger::{Evidence, Ns};
 use loader::EventTimeline;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use stack_books::StackRow;
+use stack_books::{FramedLine, StackFrame, StackRow};
 
 use crate::frame_table::{FrameTable, KINDS};
 use crate::recording::Recording;
 use crate::terminal::clean;
+use rank_lanes::{CollectivePart, RankLanes, RankSpan};
 
-/// The kind of a frame that is the name of an annotation: the one after those of stacks.
+/// The kinds of frames that are no part of a stack, after those that are: names of annotations, collectives, and waits for
+/// other ranks in them.
+const FURTHER_KINDS: [&str; 3] = ["annotation", "collective", "wait"];
 const ANNOTATION: usize = KINDS.len();
+const COLLECTIVE: usize = ANNOTATION + 1;
+const WAIT: usize = COLLECTIVE + 1;
 /// The finest that is drawn of a range without being asked for: a quarter of a pixel of a wide screen.
 pub const PARTS_OF_RANGE: i64 = 16_000;
-/// In how many parts the range is divided for how busy devices are.
+/// In how many parts the range is divided for how busy devices are, and how much memory is in use.
 const PARTS: i64 = 400;
+/// Of the boxes of a run of several ranks, one in this many is for the lanes of ranks.
+const RANK_SHARE: usize = 4;
 
 /// Which part of a timeline is drawn, and how finely. Times count from its first span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +75,11 @@ pub fn timeline(
         return None;
     }
     let resolution = wanted.resolution.unwrap_or(Ns((to - from).0 / PARTS_OF_RANGE));
-    let boxes = timeline.boxes((from, to), resolution, wanted.most);
+    let ranks = RankLanes::new(&recording.run.merged, timeline);
+    let n_rank_boxes = if ranks.is_some() { wanted.most / RANK_SHARE } else { 0 };
+    let boxes = timeline.boxes((from, to), resolution, wanted.most - n_rank_boxes);
     let mut nodes = ShownNodes::new(recording, timeline);
-    let lanes: Vec<Value> = timeline
+    let mut lanes: Vec<Value> = timeline
         .lanes
         .iter()
         .zip(&boxes.lanes)
@@ -79,17 +90,26 @@ pub fn timeline(
                 LaneKind::Idle(device) => ("idle", String::new(), Some(device)),
                 LaneKind::Stream { device, stream } => ("stream", stream.to_string(), Some(device)),
             };
-            let mut value = columns(boxes, from, &mut nodes);
+            let mut value = columns(boxes, from, |it| nodes.node(it));
             value["kind"] = json!(kind);
             value["label"] = json!(clean(&label));
             value["device"] = json!(device);
             value
         })
         .collect();
+    if let Some(ranks) = &ranks {
+        lanes.extend(of_ranks(ranks, (from, to), (boxes.resolution, n_rank_boxes), &mut nodes));
+    }
+    let ranks = ranks
+        .map(|it| json!({"leftOut": it.left_out, "uncertainty": it.uncertainty().map(|it| it.0)}));
+    let memory = timeline.memory.iter().map(|it| {
+        let parts = it.most_in_parts((from, to), PARTS as usize);
+        json!({"device": it.device, "parts": parts.iter().map(|it| it.0).collect::<Vec<_>>()})
+    });
     let step = if wanted.range.is_none() { step } else { None };
     let steps = timeline.steps.iter();
     let steps = steps.map(|it| json!([it.number, (it.start - origin).0, (it.end - origin).0]));
-    let kinds: Vec<&str> = KINDS.into_iter().chain(["annotation"]).collect();
+    let kinds: Vec<&str> = KINDS.into_iter().chain(FURTHER_KINDS).collect();
     Some(json!({
         "schema": "perfline.timeline/1",
         "title": clean(title),
@@ -106,11 +126,37 @@ pub fn timeline(
         "nodes": {"parent": nodes.parent, "frame": nodes.frame},
         "lanes": lanes,
         "busy": busy(timeline, from, to),
+        "memory": memory.collect::<Vec<_>>(),
+        "ranks": ranks,
     }))
 }
 
+/// The lanes of ranks in a range, with boxes of a resolution, or of a larger one where there are too many.
+fn of_ranks(
+    ranks: &RankLanes,
+    (from, to): (Ns, Ns),
+    (resolution, most): (Ns, usize),
+    nodes: &mut ShownNodes<'_>,
+) -> Vec<Value> {
+    let (names, spans) = ranks.spans((from, to));
+    let boxes = Boxes::of_spans(&spans, (from, to), resolution, most);
+    let name_nodes: Vec<usize> = names.iter().map(|it| nodes.rank_span(it)).collect();
+    let node = |name| match name {
+        SpanName::Named(row) => name_nodes.get(row as usize).copied().unwrap_or(0),
+        SpanName::Stack(_) => 0,
+    };
+    let lane = |(rank, boxes): (&u32, &Vec<TimelineBox>)| {
+        let mut value = columns(boxes, from, node);
+        value["kind"] = json!("rank");
+        value["label"] = json!(rank.to_string());
+        value["device"] = Value::Null;
+        value
+    };
+    ranks.ranks.iter().zip(&boxes.lanes).map(lane).collect()
+}
+
 /// The boxes of a lane.
-fn columns(boxes: &[TimelineBox], from: Ns, nodes: &mut ShownNodes<'_>) -> Value {
+fn columns(boxes: &[TimelineBox], from: Ns, node: impl FnMut(SpanName) -> usize) -> Value {
     let mut merged: [Vec<i64>; 3] = Default::default();
     let mut launched: [Vec<i64>; 3] = Default::default();
     for (row, it) in (0_i64..).zip(boxes) {
@@ -129,7 +175,7 @@ fn columns(boxes: &[TimelineBox], from: Ns, nodes: &mut ShownNodes<'_>) -> Value
         "start": boxes.iter().map(|it| (it.start - from).0).collect::<Vec<_>>(),
         "duration": boxes.iter().map(|it| (it.end - it.start).0).collect::<Vec<_>>(),
         "depth": boxes.iter().map(|it| it.depth).collect::<Vec<_>>(),
-        "node": boxes.iter().map(|it| nodes.node(it.name)).collect::<Vec<_>>(),
+        "node": boxes.iter().map(|it| it.name).map(node).collect::<Vec<_>>(),
         "merged": {"box": merged, "count": count, "busy": busy},
         "launch": {"box": launched, "lane": lane, "at": at},
     })
@@ -180,6 +226,7 @@ fn busy(timeline: &EventTimeline, from: Ns, to: Ns) -> Vec<Value> {
 
 /// The stacks of boxes and all around them, callers first; node 0 is the root, and its own parent.
 struct ShownNodes<'a> {
+    recording: &'a Recording<'a>,
     timeline: &'a EventTimeline,
     frames: FrameTable<'a>,
     entries: Vec<(&'a stack_books::StackFrame, Evidence)>,
@@ -192,6 +239,7 @@ struct ShownNodes<'a> {
 impl<'a> ShownNodes<'a> {
     fn new(recording: &'a Recording<'a>, timeline: &'a EventTimeline) -> Self {
         Self {
+            recording,
             timeline,
             frames: FrameTable::new(recording),
             entries: timeline.stacks.frames().collect(),
@@ -205,7 +253,7 @@ impl<'a> ShownNodes<'a> {
     fn node(&mut self, name: SpanName) -> usize {
         match name {
             SpanName::Stack(stack) => self.stack(stack),
-            SpanName::Annotation(row) => {
+            SpanName::Named(row) => {
                 if let Some(node) = self.of_name.get(&row) {
                     return *node;
                 }
@@ -216,6 +264,31 @@ impl<'a> ShownNodes<'a> {
                 node
             }
         }
+    }
+
+    /// The node of what a rank does in a collective: below the line, if it is known, and the collective.
+    fn rank_span(&mut self, span: &RankSpan<'_>) -> usize {
+        let ledger = &self.recording.run.merged;
+        let mut node = 0;
+        if let Some(line) = span.line {
+            let books = ledger.lines.get(line);
+            let evidence = books.map_or(Evidence::Exact, |it| it.evidence);
+            let frame = StackFrame::Line(FramedLine {
+                key: line.clone(),
+                function: books.map_or_else(String::new, |it| it.function.clone()),
+                is_user_code: ledger.files.get(&line.file).is_some_and(|it| it.is_user_code),
+            });
+            let frame = self.frames.push(self.recording, &frame, evidence);
+            node = self.push(node, frame);
+        }
+        let frame = self.frames.add(span.collective, COLLECTIVE, None, Evidence::Exact);
+        node = self.push(node, frame);
+        if let CollectivePart::WaitsFor(rank) = span.part {
+            let name = format!("waits for rank {rank}");
+            let frame = self.frames.add(&name, WAIT, None, Evidence::Exact);
+            node = self.push(node, frame);
+        }
+        node
     }
 
     fn stack(&mut self, stack: StackRow) -> usize {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Evidence, LineKey, Metric, Reason};
+use ledger::{Evidence, LineKey, Metric, Reason, Unit};
 use rustc_hash::FxHashMap;
 
 /// One entry of a stack.
@@ -89,6 +89,50 @@ impl StackRow {
     }
 }
 
+/// What is kept by stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StackAmount {
+    /// A metric of the ledger, one of [`StackBooks::METRICS`].
+    Of(Metric),
+    /// Bytes that were in use at the peak of their memory, by the stack that allocated them.
+    Peak,
+}
+
+impl StackAmount {
+    /// Stable name.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Of(metric) => metric.id(),
+            Self::Peak => "peak",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Of(metric) => metric.label(),
+            Self::Peak => "bytes at the peak",
+        }
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Of(metric) => metric.unit(),
+            Self::Peak => Unit::Bytes,
+        }
+    }
+}
+
+impl From<Metric> for StackAmount {
+    fn from(metric: Metric) -> Self {
+        Self::Of(metric)
+    }
+}
+
 /// Amounts by stack. Parents stand before their children.
 #[derive(Debug, Clone)]
 pub struct StackBooks {
@@ -101,7 +145,7 @@ pub struct StackBooks {
     frame: Vec<FrameRow>,
     index: FxHashMap<(StackRow, FrameRow), StackRow>,
     /// By stack, what is on it and on none of its children; may be shorter than the tree: what is missing is 0.
-    amounts: BTreeMap<Metric, Vec<i64>>,
+    amounts: BTreeMap<StackAmount, Vec<i64>>,
     /// By stack, how many events its innermost entry stands for, by the rule of `amounts`.
     events: Vec<u64>,
     /// Of `amounts` what was in each step, where that was asked for.
@@ -133,6 +177,17 @@ impl StackBooks {
     pub const METRICS: [Metric; 6] =
         [Metric::Cpu, Metric::Cuda, Metric::GpuIdle, Metric::Sync, Metric::Waiting, Metric::Alloc];
 
+    /// All that is kept by stack.
+    pub const AMOUNTS: [StackAmount; 7] = [
+        StackAmount::Of(Metric::Cpu),
+        StackAmount::Of(Metric::Cuda),
+        StackAmount::Of(Metric::GpuIdle),
+        StackAmount::Of(Metric::Sync),
+        StackAmount::Of(Metric::Waiting),
+        StackAmount::Of(Metric::Alloc),
+        StackAmount::Peak,
+    ];
+
     /// The row of a frame.
     pub fn frame(&mut self, frame: StackFrame) -> FrameRow {
         if let Some(&row) = self.frame_index.get(&frame) {
@@ -163,11 +218,11 @@ impl StackBooks {
 
     /// Adds to what is on `stack` itself: nanoseconds or bytes, not negative. A sum stops at the largest number that fits, as
     /// those of the ledger do.
-    pub fn add(&mut self, metric: Metric, stack: StackRow, amount: i64) {
+    pub fn add(&mut self, kept: impl Into<StackAmount>, stack: StackRow, amount: i64) {
         if amount == 0 {
             return;
         }
-        let column = self.amounts.entry(metric).or_default();
+        let column = self.amounts.entry(kept.into()).or_default();
         if column.len() <= stack.index() {
             column.resize(self.parent.len(), 0);
         }
@@ -269,9 +324,9 @@ impl StackBooks {
 
     /// Adds the amounts of `other`, whose stacks are `rows` here.
     fn add_all(&mut self, other: &Self, rows: &[StackRow]) {
-        for (&metric, column) in &other.amounts {
+        for (&kept, column) in &other.amounts {
             for (&row, &amount) in rows.iter().zip(column) {
-                self.add(metric, row, amount);
+                self.add(kept, row, amount);
             }
         }
         for (&row, &events) in rows.iter().zip(&other.events) {
@@ -340,8 +395,8 @@ impl StackBooks {
 
     /// What is on a stack itself, in nanoseconds or bytes.
     #[must_use]
-    pub fn amount(&self, metric: Metric, stack: StackRow) -> i64 {
-        self.amounts.get(&metric).and_then(|it| it.get(stack.index())).copied().unwrap_or(0)
+    pub fn amount(&self, kept: impl Into<StackAmount>, stack: StackRow) -> i64 {
+        self.amounts.get(&kept.into()).and_then(|it| it.get(stack.index())).copied().unwrap_or(0)
     }
 
     /// How many events the innermost entry of a stack stands for; 0 of lines.
@@ -352,14 +407,15 @@ impl StackBooks {
 
     /// The sum over all stacks, in nanoseconds or bytes.
     #[must_use]
-    pub fn total(&self, metric: Metric) -> i64 {
-        self.amounts.get(&metric).into_iter().flatten().fold(0, |sum, it| sum.saturating_add(*it))
+    pub fn total(&self, kept: impl Into<StackAmount>) -> i64 {
+        let column = self.amounts.get(&kept.into());
+        column.into_iter().flatten().fold(0, |sum, it| sum.saturating_add(*it))
     }
 
     /// What is on each stack and on all below it, by [`StackRow`].
     #[must_use]
     pub fn inclusive(&self, metric: Metric) -> Vec<i64> {
-        let mut amounts: Vec<i64> = self.amounts.get(&metric).cloned().unwrap_or_default();
+        let mut amounts: Vec<i64> = self.amounts.get(&metric.into()).cloned().unwrap_or_default();
         amounts.resize(self.len(), 0);
         for stack in self.stacks().rev() {
             let amount = amounts[stack.index()];

@@ -16,7 +16,9 @@ mod parts;
 mod phase;
 mod step_numbers;
 
-pub use books::{FrameRow, FramedLine, SizedOperator, StackBooks, StackFrame, StackRow};
+pub use books::{
+    FrameRow, FramedLine, SizedOperator, StackAmount, StackBooks, StackFrame, StackRow,
+};
 pub use event_choice::EventChoice;
 pub use module_pattern::ModulePattern;
 pub use phase::{TrainingPhase, is_checkpoint_file, recomputes};

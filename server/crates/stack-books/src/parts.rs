@@ -59,8 +59,8 @@ impl StackBooks {
                 row = part.push(row, frame);
                 known[at.index()].1 = Some(row);
             }
-            for metric in Self::METRICS {
-                part.add(metric, row, self.amount(metric, stack));
+            for kept in Self::AMOUNTS {
+                part.add(kept, row, self.amount(kept, stack));
             }
             part.count(row, self.events(stack));
             places[stack.index()] = Some(row);

@@ -5,7 +5,7 @@ use line_stacks::{BookedStacks, Node};
 use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId, Thread};
 use recorded::{Frame, IdleGaps, Launches, RecordedSources, Steps};
 use rustc_hash::FxHashMap;
-use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
+use stack_books::{FrameRow, SizedOperator, StackAmount, StackBooks, StackFrame, StackRow};
 
 use super::device::DeviceStacks;
 use super::modules::are_in_modules;
@@ -26,8 +26,8 @@ pub(crate) struct StackSources<'a> {
     pub(crate) syncs: &'a [HostEventId],
     pub(crate) launches: &'a Launches,
     pub(crate) stacks: &'a DeviceStacks,
-    /// Rows of the memory table in the order of time.
-    pub(crate) memory_rows: &'a [u32],
+    /// Rows of the memory table in the order of time, and whether what they allocated is in use at the peak.
+    pub(crate) memory_events: (&'a [u32], &'a [bool]),
     pub(crate) options: &'a StackOptions,
 }
 
@@ -309,11 +309,11 @@ impl StackCharging<'_> {
     }
 
     /// Adds an amount to a line stack, in equal parts where it belongs to several lines.
-    fn add(&mut self, metric: Metric, node: Node, leaf: Leaf, amount: i64) {
-        let n_parts = self.booked.n_parts(node);
+    fn add(&mut self, kept: impl Into<StackAmount>, node: Node, leaf: Leaf, amount: i64) {
+        let (kept, n_parts) = (kept.into(), self.booked.n_parts(node));
         for part in 0..n_parts {
             let row = self.row(node, part, leaf);
-            self.booked.books.add(metric, row, share_of(amount, n_parts, part));
+            self.booked.books.add(kept, row, share_of(amount, n_parts, part));
         }
     }
 
@@ -449,11 +449,12 @@ impl StackCharging<'_> {
         self.row(node, part, leaf)
     }
 
-    /// Allocated bytes.
+    /// Allocated bytes, and those of them that are in use at the peak.
     fn add_memory(&mut self) {
-        let StackSources { profile, events, by_event, memory_rows, .. } = self.from;
+        let StackSources { profile, events, by_event, memory_events, .. } = self.from;
         let innermost = events.memory_stacks.iter().zip(&by_event.memory);
-        for (&row, (&node, event)) in memory_rows.iter().zip(innermost) {
+        let rows = memory_events.0.iter().zip(memory_events.1);
+        for ((&row, &is_at_peak), (&node, event)) in rows.zip(innermost) {
             let bytes = profile.memory.bytes[row as usize];
             let is_chosen =
                 event.get().map_or(self.chosen.has_rest, |it| self.chosen.has_host(profile, it));
@@ -461,6 +462,9 @@ impl StackCharging<'_> {
             {
                 let leaf = event.get().map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
                 self.add(Metric::Alloc, node, leaf, bytes.0);
+                if is_at_peak {
+                    self.add(StackAmount::Peak, node, leaf, bytes.0);
+                }
             }
         }
     }

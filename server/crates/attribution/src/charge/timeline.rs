@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use event_timeline::{EventTimeline, Lane, LaneKind, LaneSpan, Launch, SpanName, StepRange};
+use event_timeline::{
+    EventTimeline, Lane, LaneKind, LaneSpan, Launch, MemoryCurve, SpanName, StepRange,
+};
 use ledger::{Ns, Reason};
 use profile::{DeviceEventId, HostKind, Profile, Thread};
 use recorded::{IdleGap, Steps};
@@ -17,6 +19,7 @@ pub(crate) fn event_timeline(
     charging: &mut StackCharging<'_>,
     times: &EventTimes,
     steps: &Steps,
+    memory: Vec<MemoryCurve>,
     rank: u32,
 ) -> EventTimeline {
     let (mut lanes, names, lane_of_thread) = host_lanes(charging, times);
@@ -36,7 +39,8 @@ pub(crate) fn event_timeline(
     }
     let steps = steps.0.iter();
     let steps = steps.map(|it| StepRange { number: it.number, start: it.start, end: it.end });
-    EventTimeline { rank, stacks, names, steps: steps.collect(), lanes }
+    let base = charging.from.profile.meta.base;
+    EventTimeline { rank, stacks, names, steps: steps.collect(), lanes, memory, base }
 }
 
 /// The lanes of threads, the names of annotations, and by thread the lane of its stacks.
@@ -57,7 +61,7 @@ fn host_lanes(
             u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
         });
         let (start, end) = (host.start[id.index()], host.end(id));
-        let span = LaneSpan { start, end, name: SpanName::Annotation(name) };
+        let span = LaneSpan { start, end, name: SpanName::Named(name) };
         annotations[host.thread[id.index()].index()].push(span);
     }
     let (mut lanes, mut lane_of_thread) = (Vec::new(), Vec::new());

@@ -93,6 +93,12 @@ impl<'a> SnapshotReplay<'a> {
         recorded.map(|it| (it.stack, it.bytes)).chain(self.former.iter().copied())
     }
 
+    /// What was in use at the peak, by the stack that asked for it.
+    pub(super) fn at_peak(&self) -> impl Iterator<Item = (StackId, Bytes)> {
+        let alive = self.allocations.iter().filter(|it| it.is_alive_at(self.peak_at));
+        alive.map(|it| (it.stack, it.bytes))
+    }
+
     /// Bytes in use at the end.
     pub(super) fn active_at_end(&self) -> Bytes {
         self.active.last().copied().unwrap_or(self.active_at_start)

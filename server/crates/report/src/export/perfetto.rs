@@ -227,7 +227,7 @@ impl<'a> ChromeTrace<'a> {
             tracks[place].open.push(span.end);
             let track = &tracks[place].track;
             match span.name {
-                SpanName::Annotation(name) => {
+                SpanName::Named(name) => {
                     let name = timeline.names.get(name as usize).map_or("", String::as_str);
                     let rest = json!({"name": name, "cat": "annotation"});
                     self.complete(track, span.start, span.end, &rest)?;

@@ -5,7 +5,7 @@ use ledger::{LineKey, Metric};
 use loader::StackBooks;
 use metrics::Quantity;
 use rustc_hash::FxHashMap;
-use stack_books::{FrameRow, FramedLine, StackFrame};
+use stack_books::{FrameRow, FramedLine, StackAmount, StackFrame};
 
 /// A frame of the tree: a row of the books of the run that is shown, or of its base where that run has no such frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,12 +81,12 @@ impl<'a> StackTree<'a> {
     }
 
     /// By node, what is on it itself, of the run that is shown or of its base: nanoseconds or bytes.
-    pub(super) fn amounts(&self, is_base: bool, metric: Metric) -> Vec<i64> {
+    pub(super) fn amounts(&self, is_base: bool, kept: StackAmount) -> Vec<i64> {
         let mut amounts = vec![0_i64; self.len()];
         if let Some(side) = self.sides.get(usize::from(is_base)) {
             for stack in side.books.stacks() {
                 let sum = &mut amounts[side.nodes[stack.index()]];
-                *sum = sum.saturating_add(side.books.amount(metric, stack));
+                *sum = sum.saturating_add(side.books.amount(kept, stack));
             }
         }
         amounts
@@ -176,10 +176,9 @@ pub(super) fn quantities(metric: Metric) -> &'static [Quantity] {
 }
 
 impl StackTree<'_> {
-    /// By node, whether the line differs that what is on the node itself is charged to. What has no line is taken for different, since
+    /// By node, whether the line differs in one of `quantities` that what is on the node itself is charged to. What has no line is taken for different, since
     /// nothing says what its noise is.
-    pub(super) fn differing(&self, difference: &Difference, metric: Metric) -> Vec<bool> {
-        let quantities = quantities(metric);
+    pub(super) fn differing(&self, difference: &Difference, quantities: &[Quantity]) -> Vec<bool> {
         let frames = self.sides.iter().map(|it| it.books.frames().map(|(it, _)| it));
         let frames: Vec<Vec<&StackFrame>> = frames.map(Iterator::collect).collect();
         let mut found = vec![false; self.len()];

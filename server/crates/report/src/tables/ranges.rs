@@ -136,7 +136,7 @@ fn add_thread<'a>(
     let mut launched = launched_by(timeline, stacks).into_iter().peekable();
     let mut open = OpenAnnotations::default();
     for span in &annotations.spans {
-        let SpanName::Annotation(name) = span.name else { continue };
+        let SpanName::Named(name) = span.name else { continue };
         let Some(name) = names.get(name as usize).map(String::as_str) else { continue };
         while let Some((at, time)) = launched.next_if(|(at, _)| *at < span.start) {
             open.charge(rows, at, time);
@@ -246,7 +246,7 @@ fn running_at(lane: &Lane, at: Ns) -> Option<StackRow> {
 fn stack_of(span: &LaneSpan) -> Option<StackRow> {
     match span.name {
         SpanName::Stack(stack) => Some(stack),
-        SpanName::Annotation(_) => None,
+        SpanName::Named(_) => None,
     }
 }
 

@@ -223,8 +223,7 @@ fn annotated_timeline() -> EventTimeline {
     };
     let main = || "main (1)".to_owned();
     let annotations = [(0, 100, 0), (10, 40, 1), (20, 30, 1), (90, 120, 2), (130, 150, 3)];
-    let annotations =
-        annotations.map(|(start, end, it)| span(start, end, SpanName::Annotation(it)));
+    let annotations = annotations.map(|(start, end, it)| span(start, end, SpanName::Named(it)));
     let mut stream = lane(
         LaneKind::Stream { device: 0, stream: 7 },
         &[(50, 55, launched), (60, 67, by_autograd), (70, 81, by_prefetch)],
