@@ -482,13 +482,11 @@ fn disagreement_with(trace: &str, captured: &[CapturedAt]) -> Option<String> {
             sources.insert_own(file);
         }
         let options = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
-        let (ledger, stacks) = attribution::attribute_with_stacks(
-            &profile,
-            &sources,
-            options,
-            0,
-            &attribution::StackOptions::default(),
-        );
+        let all = attribution::StackOptions::default();
+        let parts =
+            attribution::TraceParts { stacks: Some(&all), ..attribution::TraceParts::default() };
+        let books = attribution::attribute_parts(&profile, &sources, options, 0, &parts);
+        let (ledger, stacks) = (books.ledger, books.stacks.unwrap_or_default());
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
         let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks, 0);
         if !difference.is_empty() || !inconsistency.is_empty() {

@@ -3,12 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use device_memory::{HistoryRange, HolderPhase, SegmentMap};
-use ledger::{Bytes, DeviceKey, DeviceMemory, Fragmentation, LineKey};
+use ledger::{Bytes, DeviceKey, DeviceMemory, Fragmentation, LineKey, Phase};
 use loader::{LoadOptions, MemoryHistory, Run, Watch};
 use tests::fixtures::repository;
 
@@ -193,6 +193,63 @@ fn what_lines_hold_over_time_is_what_is_alive_and_the_books_of_the_peak() {
         }
     }
     assert!(6 <= n_histories, "the committed snapshots have histories");
+}
+
+/// Of traces, the memory of devices and of the host.
+#[test]
+fn what_lines_of_a_trace_hold_over_time_is_the_books_of_the_peak() {
+    let mut seen = Vec::new();
+    for trace in [
+        "simulated_cuda/torch2.11.0/slow_model.json.gz",
+        "simulated_cuda/torch2.15.0/transformer.json.gz",
+        "cuda/torch2.11.0/slow_model.json.gz",
+        "cpu/torch1.13.1/slow_model.json.gz",
+        "cpu/torch2.15.0/transformer.json.gz",
+    ] {
+        let run = load(repository().join("fixtures").join(trace));
+        for history in &run.histories {
+            seen.push((trace, history.name.clone()));
+            let (peak_at, peak) = history.peak();
+            let mut at_peak: BTreeMap<LineKey, Bytes> = BTreeMap::new();
+            let mut without_line = Bytes::ZERO;
+            for (row, bytes) in alive_after(history, peak_at) {
+                match &history.holders[row as usize].line {
+                    Some((line, _)) => *at_peak.entry(line.clone()).or_default() += bytes,
+                    None => without_line += bytes,
+                }
+            }
+            let lines = run.merged.lines.iter();
+            let of_books: BTreeMap<LineKey, Bytes> = lines
+                .filter_map(|(line, it)| {
+                    Some((line.clone(), it.allocations.get(&history.name)?.peak))
+                })
+                .filter(|(_, bytes)| *bytes != Bytes::ZERO)
+                .collect();
+            assert_eq!(at_peak, of_books, "{trace} {}", history.name);
+            let key = DeviceKey { rank: history.rank, device: history.device };
+            let memory = run.merged.memory.get(&key);
+            assert_eq!(memory.is_none(), history.device == MemoryHistory::HOST, "{trace}");
+            if let Some(memory) = memory {
+                assert_eq!(
+                    (peak, without_line),
+                    (memory.peak, memory.unattributed_peak),
+                    "{trace}"
+                );
+                assert_eq!(history.steps, memory.steps, "{trace}");
+            }
+            for range in [None, Some((history.end() / 3, history.end() / 2))] {
+                let wanted = HistoryRange { range, parts: 300, holders: 1_000, blocks: 10 };
+                check_levels(history, &wanted, trace);
+            }
+            let phases: BTreeSet<HolderPhase> = history.holders.iter().map(|it| it.phase).collect();
+            for phase in [Phase::Forward, Phase::Backward, Phase::Optimizer] {
+                assert!(phases.contains(&HolderPhase::In(phase)), "{trace} {phase:?}");
+            }
+            assert!(history.segments(peak_at, 1_000).is_empty(), "{trace}");
+        }
+    }
+    let devices = seen.iter().filter(|(_, name)| name == "cuda:0").count();
+    assert_eq!((devices, seen.len()), (3, 6), "{seen:?}");
 }
 
 fn check_levels(history: &MemoryHistory, wanted: &HistoryRange, name: &str) {

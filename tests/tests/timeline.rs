@@ -196,7 +196,7 @@ fn the_memory_above_the_lanes_has_the_peak_of_the_books() {
         }
         seen.push(timeline.memory.iter().map(|it| it.device.clone()).collect::<Vec<_>>());
     }
-    assert_eq!(seen, [vec!["cuda:0"], vec!["cpu", "cuda:0"]]);
+    assert_eq!(seen, [vec!["cuda:0"], vec!["cuda:0", "cpu"]]);
 }
 
 /// What the lanes of ranks say adds up to what the ranks waited, on the lines where they did.

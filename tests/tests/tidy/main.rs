@@ -35,7 +35,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("stack-books", &["ledger"]),
     ("event-timeline", &["ledger", "stack-books"]),
     ("line-stacks", &["ledger", "profile", "recorded", "stack-books"]),
-    ("device-memory", &["ledger", "line-stacks", "profile", "recorded", "stack-books"]),
+    (
+        "device-memory",
+        &["event-timeline", "ledger", "line-stacks", "profile", "recorded", "stack-books"],
+    ),
     ("run-summary", &["ledger", "profile", "recorded"]),
     (
         "attribution",

@@ -248,6 +248,23 @@ async function takeRanks(browser) {
   await page.close();
 }
 
+/** The timeline of a step in which three ranks wait for the fourth, with one of the waits selected. */
+async function takeRankLanes(browser) {
+  const page = await openReport(browser, RANKS);
+  await page.locator('summary', { hasText: 'Timeline' }).click();
+  const timeline = page.locator('.timeline');
+  const selected = () => timeline.locator('.flame-selection').innerText();
+  // Down the rows to a collective, and along it to a wait.
+  await until(async () => {
+    const isCollective = (await selected()).startsWith('all_reduce');
+    await timeline.locator('canvas').press(isCollective ? 'ArrowRight' : 'ArrowDown');
+    return (await selected()).startsWith('waits for rank');
+  }, 'a wait');
+  await page.waitForTimeout(300);
+  await shoot(timeline, 'rank-lanes');
+  await page.close();
+}
+
 /** The roofline of lines and kernels, with what has most time selected. */
 async function takeRoofline(browser) {
   const page = await openReport(browser, RECORDING, CALLERS);
@@ -326,6 +343,7 @@ for (const [name, take] of Object.entries({
   report: takeReport,
   diff: takeDiff,
   ranks: takeRanks,
+  'rank-lanes': takeRankLanes,
   roofline: takeRoofline,
   segments: takeSegments,
   view: takeView,

@@ -21,6 +21,7 @@ const data: MemoryData = {
   schema: 'perfline.memoryTimeline/1',
   title: '',
   devices: [[0, 0]],
+  names: ['cuda:0'],
   rank: 0,
   device: 0,
   unit: 'ns',

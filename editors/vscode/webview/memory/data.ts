@@ -6,8 +6,9 @@ export type HolderPhase = 'before' | 'forward' | 'backward' | 'optimizer';
 
 export interface MemoryData extends Pick<FlameData, 'title' | 'kinds' | 'strings' | 'frames'> {
   schema: 'perfline.memoryTimeline/1';
-  /** Rank and ordinal of each device there is. */
+  /** Rank and ordinal of each device there is (-1 of the memory of the host), and what it is called. */
   devices: [number, number][];
+  names: string[];
   rank: number;
   device: number;
   /** What times count: nanoseconds or events, from the first event. */

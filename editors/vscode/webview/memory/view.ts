@@ -78,6 +78,7 @@ export class MemoryView extends PictureView {
   private readonly grouping = element('select', {});
   private readonly before = element('input', { type: 'checkbox' });
   private readonly reserved = element('input', { type: 'checkbox' });
+  private readonly reservedChoice = labelled('Reserved', this.reserved);
   private readonly search = new SearchBox(
     () => this.updateSearch(),
     () => this.canvas.focus(),
@@ -152,9 +153,10 @@ export class MemoryView extends PictureView {
   private take(): void {
     const { data } = this.layout;
     this.device.replaceChildren(
-      ...data.devices.map(([rank, device]) => {
+      ...data.devices.map(([rank, device], row) => {
         const isOneRank = data.devices.every((it) => it[0] === rank);
-        const textContent = isOneRank ? `cuda:${device}` : `rank ${rank}, cuda:${device}`;
+        const name = data.names[row] ?? '';
+        const textContent = isOneRank ? name : `rank ${rank}, ${name}`;
         return element('option', { value: `${rank}/${device}`, textContent });
       }),
     );
@@ -164,8 +166,9 @@ export class MemoryView extends PictureView {
     const length = this.timeOf(data.to - data.from);
     const peak = `The most in use is ${amountOf(data.peak.bytes, 'bytes')}, after ${this.timeOf(data.peak.at)}.`;
     const more = this.host.request === undefined ? '' : ' Zooming in shows more.';
+    const row = data.devices.findIndex(([rank, device]) => rank === data.rank && device === data.device);
     this.note.textContent =
-      `${what}, rank ${data.rank}, cuda:${data.device}, ${length}. ${peak} ` +
+      `${what}, rank ${data.rank}, ${data.names[row] ?? ''}, ${length}. ${peak} ` +
       `Where a pixel or a part of the range has several events, the one with the most in use is shown.${more}`;
     this.canvas.setAttribute(
       'aria-label',
@@ -173,6 +176,9 @@ export class MemoryView extends PictureView {
         'select areas, P goes to the peak, W and S zoom, A and D pan, Escape shows everything, slash searches. The tables ' +
         'below list what is in use at the moment.',
     );
+    // A trace knows no segments, and of the host's memory not what is reserved.
+    this.reservedChoice.hidden = !hasReserved(data);
+    this.segments.root.hidden = data.segments.bytes.length === 0;
     this.updateSearch();
     this.resize();
     this.describe();
@@ -190,7 +196,7 @@ export class MemoryView extends PictureView {
       ...(this.host.request === undefined ? [] : [labelled('Device', this.device)]),
       labelled('By', this.grouping),
       labelled('Before recording', this.before),
-      labelled('Reserved', this.reserved),
+      this.reservedChoice,
       ...this.search.controls,
       button('Peak', () => this.goToPeak()),
       button('Reset zoom', () => this.reset()),
@@ -457,7 +463,7 @@ export class MemoryView extends PictureView {
 
   /** Beside a part of what is in use, what is reserved for all of it would mislead. */
   private showsReserved(): boolean {
-    return this.reserved.checked && this.before.checked;
+    return this.reserved.checked && this.before.checked && hasReserved(this.layout.data);
   }
 
   private most(): number {
@@ -499,7 +505,7 @@ export class MemoryView extends PictureView {
       this.tooltip,
       [
         ...lines,
-        `${amountOf(all, 'bytes')} in use, ${amountOf(data.reserved[moment] ?? 0, 'bytes')} reserved`,
+        `${amountOf(all, 'bytes')} in use${hasReserved(data) ? `, ${amountOf(data.reserved[moment] ?? 0, 'bytes')} reserved` : ''}`,
         `around ${this.timeOf(data.at[moment] ?? 0)}`,
         'A click lists what is in use here',
       ],
@@ -753,4 +759,9 @@ export class MemoryView extends PictureView {
     surface.text(this.layout.data.title, 3, height + 12, colours.faint);
     return svgPage(width, height + 24, colours.ground, shapes);
   }
+}
+
+/** Whether it is known what is reserved. */
+function hasReserved({ reserved }: MemoryData): boolean {
+  return reserved.some((it) => it > 0);
 }

@@ -50,7 +50,7 @@ pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
 pub use same_run::join_snapshot;
 
-use device_memory::{TraceMemory, memory_curves};
+use device_memory::{MemoryHistory, TraceMemory, memory_curves};
 use event_timeline::EventTimeline;
 use ledger::Ledger;
 use profile::Profile;
@@ -60,8 +60,8 @@ use stack_books::StackBooks;
 
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
-    device_stacks, event_timeline, find_patterns, forward_operators, modules_that_ran,
-    note_compiled, recording_stacks, segment_calls, stack_books, waits,
+    device_stacks, event_timeline, find_patterns, forward_operators, memory_holders,
+    modules_that_ran, note_compiled, recording_stacks, segment_calls, stack_books, waits,
 };
 use host_charges::Kept;
 use names::Names;
@@ -92,55 +92,58 @@ pub fn attribute(
     options: AttributionOptions,
     rank: u32,
 ) -> Ledger {
-    charge_all(profile, sources, options, rank, Kept::Lines, &StackOptions::default()).0
+    attribute_parts(profile, sources, options, rank, &TraceParts::default()).ledger
 }
 
-/// Like [`attribute`], with the same amounts by whole stacks, of the events that `stack_options` chooses.
+/// What is wanted of a trace beside its ledger: each takes memory for each of its events.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TraceParts<'a> {
+    /// The same amounts by whole stacks, of the events that these options choose.
+    pub stacks: Option<&'a StackOptions>,
+    /// What threads and devices did when.
+    pub timeline: bool,
+    /// What each line held of each memory when.
+    pub histories: bool,
+}
+
+/// What a trace says. What was not asked for is absent.
+#[derive(Debug, Default)]
+pub struct TraceBooks {
+    /// The books of its lines.
+    pub ledger: Ledger,
+    /// See [`TraceParts::stacks`].
+    pub stacks: Option<StackBooks>,
+    /// See [`TraceParts::timeline`].
+    pub timeline: Option<EventTimeline>,
+    /// See [`TraceParts::histories`].
+    pub histories: Vec<MemoryHistory>,
+}
+
+/// Like [`attribute`], with what is wanted beside the ledger.
 #[must_use]
-pub fn attribute_with_stacks(
+pub fn attribute_parts(
     profile: &Profile,
     sources: &RecordedSources,
     options: AttributionOptions,
     rank: u32,
-    stack_options: &StackOptions,
-) -> (Ledger, StackBooks) {
-    let (ledger, stacks, _) =
-        charge_all(profile, sources, options, rank, Kept::Stacks, stack_options);
-    (ledger, stacks.unwrap_or_default())
-}
-
-/// Like [`attribute`], with the same amounts by whole stacks, and what threads and devices did when.
-#[must_use]
-pub fn attribute_with_timeline(
-    profile: &Profile,
-    sources: &RecordedSources,
-    options: AttributionOptions,
-    rank: u32,
-) -> (Ledger, StackBooks, EventTimeline) {
+    parts: &TraceParts<'_>,
+) -> TraceBooks {
     let all = StackOptions::default();
-    let (ledger, stacks, timeline) = charge_all(profile, sources, options, rank, Kept::Times, &all);
-    (ledger, stacks.unwrap_or_default(), timeline.unwrap_or_default())
-}
-
-/// The ledger, and the stacks and the timeline if they are asked for.
-fn charge_all(
-    profile: &Profile,
-    sources: &RecordedSources,
-    options: AttributionOptions,
-    rank: u32,
-    kept: Kept,
-    stack_options: &StackOptions,
-) -> (Ledger, Option<StackBooks>, Option<EventTimeline>) {
+    let stack_options = parts.stacks.unwrap_or(&all);
+    // What an event has in each step is known by when it was charged.
+    let needs_times = stack_options.by_step || !stack_options.events.steps.is_empty();
+    let kept = match (parts.timeline || needs_times, parts.stacks.is_some() || parts.histories) {
+        (true, _) => Kept::Times,
+        (false, true) => Kept::Stacks,
+        (false, false) => Kept::Lines,
+    };
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
     let launches = &Launches::new(profile);
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.device_memory);
-    // What an event has in each step is known by when it was charged.
-    let needs_times = stack_options.by_step || !stack_options.events.steps.is_empty();
-    let noted = if needs_times { kept.max(Kept::Times) } else { kept };
-    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, noted);
+    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, kept);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);
@@ -170,13 +173,9 @@ fn charge_all(
             memory_events,
             options: stack_options,
         };
-        let mut charging = stack_books(&from);
-        let times = by_event.times.as_ref().filter(|_| kept == Kept::Times);
-        let timeline = times
-            .map(|times| event_timeline(&mut charging, times, steps, memory_curves(profile), rank));
-        (charging.into_books(), timeline)
+        books_of_events(&from, &memory, parts, rank)
     });
-    let (stacks_of_all, timeline) = booked.map_or((None, None), |(it, times)| (Some(it), times));
+    let booked = booked.unwrap_or_default();
     let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
     let forward = &forward_operators(profile, events);
     let mut ledger = post::post(&Charges {
@@ -214,5 +213,30 @@ fn charge_all(
     note_compiled(&mut ledger, profile, &patterns, &mut pass.events);
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
-    (ledger, stacks_of_all, timeline)
+    TraceBooks { ledger, ..booked }
+}
+
+/// What is wanted beside the ledger, without it.
+fn books_of_events(
+    from: &StackSources<'_>,
+    memory: &TraceMemory,
+    parts: &TraceParts<'_>,
+    rank: u32,
+) -> TraceBooks {
+    let mut books = TraceBooks::default();
+    if parts.histories {
+        let (holders, holder_of) = memory_holders(from);
+        let of_events = (&holders[..], &holder_of[..]);
+        books.histories = memory.histories(from.profile, from.steps, rank, of_events);
+    }
+    if parts.stacks.is_some() || parts.timeline {
+        let mut charging = stack_books(from);
+        let times = from.by_event.times.as_ref().filter(|_| parts.timeline);
+        books.timeline = times.map(|times| {
+            let curves = memory_curves(from.profile);
+            event_timeline(&mut charging, times, from.steps, curves, rank)
+        });
+        books.stacks = parts.stacks.map(|_| charging.into_books());
+    }
+    books
 }

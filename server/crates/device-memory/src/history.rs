@@ -11,8 +11,10 @@ use crate::space::{Space, SpaceChange};
 pub struct MemoryHistory {
     /// The rank that it is of.
     pub rank: u32,
-    /// Ordinal of the device.
+    /// Ordinal of the device; [`Self::HOST`] is the memory of the host.
     pub device: i32,
+    /// What it is called: `cuda:0`, `cpu`.
+    pub name: String,
     /// Whether `at` counts nanoseconds; else it counts events.
     pub has_times: bool,
     /// When each event was, counted from the first one; never falls.
@@ -132,6 +134,9 @@ pub(crate) fn is_alive(from: Option<u32>, to: Option<u32>, event: Option<u32>) -
 }
 
 impl MemoryHistory {
+    /// Stands for the memory of the host in place of the ordinal of a device.
+    pub const HOST: i32 = -1;
+
     /// When the last event was.
     #[must_use]
     pub fn end(&self) -> i64 {

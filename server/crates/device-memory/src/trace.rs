@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use event_timeline::MemoryCurve;
-use ledger::{Allocation, Bytes, Ns};
+use ledger::{Allocation, Bytes};
 use line_stacks::{LineId, grow_to};
 use profile::{DeviceType, MemoryDevice, Profile};
 use recorded::Steps;
-use rustc_hash::FxHashMap;
 
+use crate::curve::{Curve, in_order};
 use crate::device_name::device_name;
-use crate::samples::MemoryLevel;
+use crate::trace_replay::TraceReplay;
 
 /// What of the memory of devices is taken from a trace. All of the host's is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,19 +57,6 @@ pub struct MemoryCharges {
     pub(crate) devices: BTreeMap<MemoryDevice, Curve>,
 }
 
-/// How much of a device's memory was in use, from `Total Allocated` and `Total Reserved` where a trace has them.
-#[derive(Debug, Default)]
-pub(crate) struct Curve {
-    /// Bytes in use before the first event.
-    pub(crate) before: Bytes,
-    /// Of these, bytes still in use at the peak.
-    pub(crate) before_at_peak: Bytes,
-    /// Whether any event has an address.
-    pub(crate) has_addresses: bool,
-    /// Times and levels after each event, in order.
-    pub(crate) points: Vec<(Ns, MemoryLevel)>,
-}
-
 /// The memory events of a trace that are charged.
 #[derive(Debug)]
 pub struct TraceMemory {
@@ -101,21 +87,7 @@ impl TraceMemory {
         lines: impl IntoIterator<Item = LineId>,
     ) -> MemoryCharges {
         let memory = &profile.memory;
-        let mut replays: BTreeMap<MemoryDevice, (TraceReplay, Vec<u32>)> = BTreeMap::new();
-        for ((place, &event), line) in self.rows.iter().enumerate().zip(lines) {
-            let row = event as usize;
-            let device = memory.device[row];
-            let (replay, of_device) = replays.entry(device).or_default();
-            if device.kind != DeviceType::CPU {
-                of_device.push(event);
-            }
-            let (address, bytes) = (memory.address[row], memory.bytes[row]);
-            if bytes > Bytes::ZERO {
-                replay.alloc(address, bytes, (line, place));
-            } else {
-                replay.free(address, -bytes);
-            }
-        }
+        let replays = self.replays(profile, lines);
         let mut charges =
             MemoryCharges { are_at_peak: vec![false; self.rows.len()], ..MemoryCharges::default() };
         let in_steps =
@@ -123,149 +95,51 @@ impl TraceMemory {
                 memory.bytes[row] > Bytes::ZERO && steps.at(memory.at[row]).is_some()
             });
         charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
-        for (device, (replay, of_device)) in replays {
-            let has_use = self.has_use || device.kind == DeviceType::CPU;
+        for (device, DeviceReplay { replay, events }) in replays {
+            let has_use = self.has_use_of(device);
             charges.add(&device_name(device), &replay, has_use);
             if device.kind != DeviceType::CPU && has_use {
-                charges.devices.insert(device, curve(profile, &of_device, &replay));
+                let rows: Vec<u32> = events.iter().map(|&it| self.rows[it]).collect();
+                charges.devices.insert(device, Curve::new(profile, &rows, &replay));
             }
         }
         charges
     }
-}
 
-/// The rows of the memory table in order of time, then of the file.
-fn in_order(profile: &Profile) -> Vec<u32> {
-    let memory = &profile.memory;
-    let mut rows: Vec<u32> = (0..u32::try_from(memory.len()).unwrap_or(u32::MAX)).collect();
-    rows.sort_by_key(|&row| memory.at[row as usize]);
-    rows
-}
-
-/// How much of each memory was in use over time, that of the host and those of devices.
-#[must_use]
-pub fn memory_curves(profile: &Profile) -> Vec<MemoryCurve> {
-    let memory = &profile.memory;
-    let mut by_device: BTreeMap<MemoryDevice, Vec<u32>> = BTreeMap::new();
-    for event in in_order(profile) {
-        by_device.entry(memory.device[event as usize]).or_default().push(event);
+    /// Whether it also says what was in use of a memory.
+    pub(crate) fn has_use_of(&self, device: MemoryDevice) -> bool {
+        self.has_use || device.kind == DeviceType::CPU
     }
-    let curve = |(device, events): (MemoryDevice, Vec<u32>)| {
-        let before = in_use_before(profile, &events);
-        let points = in_use(profile, &events, before).collect();
-        MemoryCurve { device: device_name(device), before, points }
-    };
-    by_device.into_iter().map(curve).collect()
-}
 
-/// What was in use before the first of the `events` of one device, rows in order of time. Where a trace has no totals (torch 1.9), memory that is
-/// released without having been allocated was in use before.
-fn in_use_before(profile: &Profile, events: &[u32]) -> Bytes {
-    let memory = &profile.memory;
-    let (mut used, mut least, mut before) = (Bytes::ZERO, Bytes::ZERO, None);
-    for &row in events {
-        let row = row as usize;
-        used = used.saturating_add(memory.bytes[row]);
-        least = least.min(used);
-        let total = memory.total_allocated[row];
-        before = before.or((Bytes::ZERO <= total).then(|| total.saturating_sub(used)));
+    /// The replay of each memory: of each row, in the order of `rows`, with the line that it is charged to.
+    pub(crate) fn replays(
+        &self,
+        profile: &Profile,
+        lines: impl IntoIterator<Item = LineId>,
+    ) -> BTreeMap<MemoryDevice, DeviceReplay> {
+        let memory = &profile.memory;
+        let mut replays: BTreeMap<MemoryDevice, DeviceReplay> = BTreeMap::new();
+        for ((place, &event), line) in self.rows.iter().enumerate().zip(lines) {
+            let row = event as usize;
+            let DeviceReplay { replay, events } = replays.entry(memory.device[row]).or_default();
+            events.push(place);
+            let (address, bytes) = (memory.address[row], memory.bytes[row]);
+            if bytes > Bytes::ZERO {
+                replay.alloc(address, bytes, (line, place));
+            } else {
+                replay.free(address, -bytes);
+            }
+        }
+        replays
     }
-    before.unwrap_or(Bytes::ZERO).max(-least)
 }
 
-/// When each of the `events` of one device was, and what was in use after it.
-fn in_use(profile: &Profile, events: &[u32], before: Bytes) -> impl Iterator<Item = (Ns, Bytes)> {
-    let memory = &profile.memory;
-    events.iter().scan(before, |used, &row| {
-        *used = used.saturating_add(memory.bytes[row as usize]);
-        Some((memory.at[row as usize], *used))
-    })
-}
-
-/// What the `events` of one device say, rows in order of time.
-fn curve(profile: &Profile, events: &[u32], replay: &TraceReplay) -> Curve {
-    let before = in_use_before(profile, events);
-    let reserved = events.iter().map(|&row| profile.memory.total_reserved[row as usize]);
-    let points = in_use(profile, events, before)
-        .zip(reserved)
-        .map(|((at, used), reserved)| (at, (used, reserved.max(Bytes::ZERO))));
-    let has_addresses = replay.allocations.iter().any(|it| it.is_tracked);
-    let before_at_peak = if has_addresses {
-        (before - replay.older_freed_at_peak).max(Bytes::ZERO)
-    } else {
-        Bytes::ZERO
-    };
-    Curve { before, before_at_peak, has_addresses, points: points.collect() }
-}
-
-/// What happened to one memory, event by event.
+/// The replay of one memory.
 #[derive(Debug, Default)]
-pub(crate) struct TraceReplay {
-    /// Number of the next event.
-    clock: u64,
-    used: Bytes,
-    peak: Bytes,
-    /// Number of the event after which the most bytes were in use.
-    peak_at: Option<u64>,
-    /// Bytes released without having been allocated here, and how many of them before the peak.
-    older_freed: Bytes,
-    older_freed_at_peak: Bytes,
-    allocations: Vec<Traced>,
-    by_address: FxHashMap<u64, usize>,
-}
-
-/// One allocation.
-#[derive(Debug)]
-struct Traced {
-    line: LineId,
-    /// Place in [`TraceMemory::rows`].
-    event: usize,
-    bytes: Bytes,
-    alloc_at: u64,
-    /// Number of the event that released it; `None` while it is alive.
-    freed_at: Option<u64>,
-    /// Whether its release could be seen: the event has an address.
-    is_tracked: bool,
-}
-
-impl TraceReplay {
-    /// `bytes` are allocated at `address` (0: unknown) by a line, in the event at this place.
-    pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, (line, event): (LineId, usize)) {
-        let is_tracked = address != 0;
-        if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len())
-        {
-            // The address was handed out again, so its release was not recorded.
-            self.allocations[earlier].freed_at = Some(self.clock);
-        }
-        self.allocations.push(Traced {
-            line,
-            event,
-            bytes,
-            alloc_at: self.clock,
-            freed_at: None,
-            is_tracked,
-        });
-        self.tick(bytes);
-    }
-
-    /// `bytes` at `address` are released.
-    pub(crate) fn free(&mut self, address: u64, bytes: Bytes) {
-        if let Some(allocation) = self.by_address.remove(&address) {
-            self.allocations[allocation].freed_at = Some(self.clock);
-        } else {
-            self.older_freed = self.older_freed.saturating_add(bytes);
-        }
-        self.tick(-bytes);
-    }
-
-    fn tick(&mut self, bytes: Bytes) {
-        self.used += bytes;
-        if self.peak_at.is_none() || self.used > self.peak {
-            (self.peak, self.peak_at) = (self.used, Some(self.clock));
-            self.older_freed_at_peak = self.older_freed;
-        }
-        self.clock += 1;
-    }
+pub(crate) struct DeviceReplay {
+    pub(crate) replay: TraceReplay,
+    /// Its events: places in [`TraceMemory::rows`].
+    pub(crate) events: Vec<usize>,
 }
 
 impl MemoryCharges {
@@ -275,7 +149,7 @@ impl MemoryCharges {
         for it in &replay.allocations {
             self.total += it.bytes;
             let is_at_peak = has_use
-                && it.is_tracked
+                && it.is_tracked()
                 && it.alloc_at <= peak_at
                 && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
             self.are_at_peak[it.event] = is_at_peak;
@@ -283,7 +157,7 @@ impl MemoryCharges {
                 self.without_line += it.bytes;
                 continue;
             };
-            let is_live = has_use && it.is_tracked && it.freed_at.is_none();
+            let is_live = has_use && it.is_tracked() && it.freed_at.is_none();
             let books = grow_to(&mut self.by_line, line.index());
             books.alloc += it.bytes;
             books.allocs += 1;

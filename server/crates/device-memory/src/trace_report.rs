@@ -4,15 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{
-    Bytes, DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, Ns, StepMemory,
-};
+use ledger::{Bytes, DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, Ns};
 use profile::MemoryDevice;
 use recorded::Steps;
 
+use crate::curve::Curve;
 use crate::device_name::device_name;
 use crate::samples::samples;
-use crate::trace::Curve;
 use crate::trace::MemoryCharges;
 
 /// The books of each device with a curve, from the lines of the ledger.
@@ -65,23 +63,7 @@ fn report(curve: &Curve, lines: BTreeMap<LineKey, LineMemory>, steps: &Steps) ->
     let first_reserved = points.first().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
     let peak = highest.map_or(curve.before, active);
     let end = points.last().map_or(curve.before, |&(_, (active, _))| active);
-    let steps: Vec<StepMemory> = steps
-        .0
-        .iter()
-        .map(|step| {
-            let first = points.partition_point(|&(at, _)| at < step.start);
-            let last = points.partition_point(|&(at, _)| at < step.end).max(first);
-            let mut during = points[first..last].iter().map(|&(_, (active, _))| active);
-            let before = first.checked_sub(1).map_or(curve.before, active);
-            StepMemory {
-                name: format!("ProfilerStep#{}", step.number),
-                first_event: first as u64,
-                at: (step.start - first_at).max(Ns::ZERO).0,
-                peak: during.clone().max().unwrap_or(before).max(before),
-                end: during.next_back().unwrap_or(before),
-            }
-        })
-        .collect();
+    let steps = curve.steps(steps);
     let step = highest.and_then(|event| {
         let step = steps.partition_point(|step| step.at <= at(event).0).checked_sub(1)?;
         u32::try_from(step).ok()

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use attribution::{
-    attribute, attribute_with_stacks, attribute_with_timeline, join_callers, join_lines,
-    join_modules, join_snapshot,
+    StackOptions, TraceBooks, TraceParts, attribute_parts, join_callers, join_lines, join_modules,
+    join_snapshot,
 };
 use device_memory::{
     MemoryHistory, SnapshotBooks, SnapshotParts, TracedDevices, attribute_snapshot,
@@ -206,11 +206,6 @@ impl LoadedInput {
     /// With the amounts by whole stacks.
     fn with(self, stacks: Option<StackBooks>) -> Self {
         Self { stacks, ..self }
-    }
-
-    /// With what threads and devices did when.
-    fn over_time(self, timeline: Option<EventTimeline>) -> Self {
-        Self { timeline, ..self }
     }
 
     /// Whether the input, which stands before its side-car, was read without loss.
@@ -607,17 +602,19 @@ impl<'a> LoadContext<'a> {
         let profile = &mut trace.profile;
         inputs.extend(join_captures_of(captures, profile, sources, options, rank));
         let profile = &trace.profile;
-        let (ledger, stacks, timeline) = if self.has_timeline(rank) {
-            let (ledger, stacks, timeline) =
-                attribute_with_timeline(profile, sources, options, rank);
-            (ledger, Some(stacks), Some(timeline))
-        } else if self.options.stacks != StackChoice::No {
-            let (ledger, stacks) =
-                attribute_with_stacks(profile, sources, options, rank, &self.options.stack_options);
-            (ledger, Some(stacks), None)
-        } else {
-            (attribute(profile, sources, options, rank), None, None)
+        let all = StackOptions::default();
+        let timeline = self.has_timeline(rank);
+        let has_stacks = self.options.stacks != StackChoice::No;
+        let parts = TraceParts {
+            stacks: match timeline {
+                true => Some(&all),
+                false => has_stacks.then_some(&self.options.stack_options),
+            },
+            timeline,
+            histories: self.options.histories,
         };
+        let TraceBooks { ledger, stacks, timeline, histories } =
+            attribute_parts(profile, sources, options, rank, &parts);
         let times = Times {
             path: file.path.clone(),
             bytes: trace.bytes,
@@ -647,7 +644,7 @@ impl<'a> LoadContext<'a> {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         let loaded = LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times));
-        Ok(LoadedInput { commit, ..loaded.with(stacks).over_time(timeline) })
+        Ok(LoadedInput { commit, timeline, histories, ..loaded.with(stacks) })
     }
 
     /// The side-car of a trace as an input, and the commit that it names.

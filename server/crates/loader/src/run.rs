@@ -174,7 +174,7 @@ pub struct Run {
     pub stacks: Option<StackBooks>,
     /// What threads and devices of one rank did when, if [`crate::LoadOptions::timeline`] asked for it.
     pub timeline: Option<EventTimeline>,
-    /// What each device of a snapshot held when, by rank and device, if [`crate::LoadOptions::histories`] asked for it.
+    /// What each memory held when, by rank and device, of snapshots and of traces that say so, if [`crate::LoadOptions::histories`] asked for it.
     pub histories: Vec<MemoryHistory>,
 }
 

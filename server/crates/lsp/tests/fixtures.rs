@@ -344,9 +344,9 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let (status, drawn) = ask("POST", "picture", part).await.unwrap();
     let drawn: Value = serde_json::from_str(&drawn).unwrap();
     assert_eq!((status, &drawn["to"]), (200, &json!(1_000_000)));
-    let (status, message) = ask("POST", "picture", r#"{"picture": "memory"}"#).await.unwrap();
-    assert_eq!(status, 422);
-    assert!(message.contains("no memory snapshot with a history is loaded"), "{message}");
+    let (status, drawn) = ask("POST", "picture", r#"{"picture": "memory"}"#).await.unwrap();
+    let drawn: Value = serde_json::from_str(&drawn).unwrap();
+    assert_eq!((status, &drawn["names"]), (200, &json!(["cuda:0"])));
 
     let click = ask("POST", "open", r#"{"file": "slow_model.py", "line": 46}"#);
     let opened = client.expect("window/showDocument").await;
@@ -481,10 +481,23 @@ async fn memory_over_time_is_asked_for_by_device_and_by_range() {
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains(message), "{arguments}: {refused}");
     }
-    let trace = fixtures.join("simulated_cuda/torch2.15.0/slow_model.json.gz");
+    // Of a trace the memory of the host, too.
+    let trace = fixtures.join("cuda/torch2.11.0/slow_model.json.gz");
     client.command("perfline.load", json!([{"paths": [trace]}])).await.unwrap();
-    let refused = client.command("perfline.memoryTimeline", json!([])).await.unwrap_err();
-    assert!(refused.to_string().contains("no memory snapshot with a history"), "{refused}");
+    let drawn = client.command("perfline.memoryTimeline", json!([])).await.unwrap();
+    assert_eq!((&drawn["names"], &drawn["device"]), (&json!(["cpu", "cuda:0"]), &json!(0)));
+    let host = json!([{"rank": 0, "device": -1}]);
+    let host = client.command("perfline.memoryTimeline", host).await.unwrap();
+    assert_eq!(host["device"], -1);
+    assert!(host["peak"]["bytes"].as_i64().unwrap() < drawn["peak"]["bytes"].as_i64().unwrap());
+    let silent = fixtures.join("../tests/data/comparison/base/trace.json.gz");
+    client.command("perfline.load", json!([{"paths": [silent]}])).await.unwrap();
+    let refused = client.command("perfline.memoryTimeline", json!([])).await;
+    let refused = refused.map(|it| it["schema"].clone()).unwrap_err();
+    assert!(
+        refused.to_string().contains("nothing that is loaded says when memory was in use"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -241,7 +241,7 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 }
                 (figures(report))
                 (findings(&report.findings))
-                @if pictures.served.is_some() { (folded(pictures)) }
+                @if pictures.served.is_some() { (folded(pictures, memory.is_empty())) }
                 @for plot in &bars {
                     h2 { "Time" }
                     figure { (plot) }
@@ -262,7 +262,7 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 }
                 @if !side_by_side.is_empty() { h2 { "Sources side by side" } }
                 @for pair in &side_by_side { (pair) }
-                @if let Some(data) = &pictures.memory {
+                @if let (Some(data), false) = (&pictures.memory, memory.is_empty()) {
                     h2 { "Memory over time" }
                     div.memory {}
                     noscript { @for plot in &memory { figure { (plot) } } }
@@ -276,7 +276,7 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 @for section in others {
                     (table(section))
                 }
-                @if pictures.served.is_none() { (folded(pictures)) }
+                @if pictures.served.is_none() { (folded(pictures, memory.is_empty())) }
                 footer { "Written by Perfline." }
                 @if pictures.has_script() { script { (PreEscaped(FLAME_SCRIPT)) } }
             }
@@ -294,12 +294,14 @@ fn policy(pictures: &Pictures) -> String {
 }
 
 /// The pictures that begin folded: at the end of a file, which people scroll through; of a page that a server gives, which
-/// is opened for them, before the tables.
-fn folded(pictures: &Pictures) -> Markup {
+/// is opened for them, before the tables. So does memory over time where there is no device, whose memory is short.
+fn folded(pictures: &Pictures, is_memory_folded: bool) -> Markup {
+    let memory = pictures.memory.as_ref().filter(|_| is_memory_folded);
     html! {
         @if let Some(timeline) = &pictures.timeline { (picture("timeline", "Timeline", timeline)) }
         @if let Some(flame) = &pictures.flame { (picture("flame", "Flame graph", flame)) }
         @if let Some(roofline) = &pictures.roofline { (picture("roofline", "Roofline", roofline)) }
+        @if let Some(memory) = memory { (picture("memory", "Memory over time", memory)) }
     }
 }
 

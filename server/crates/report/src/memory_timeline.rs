@@ -18,7 +18,7 @@ const SEGMENT_PARTS: u64 = 1_000;
 /// Which device is drawn, and which part of its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryTimelineRange {
-    /// Rank and ordinal of the device; `None` is the one with the highest peak.
+    /// Rank and ordinal of the device ([`MemoryHistory::HOST`] of the host's memory); `None` is the one with the highest peak.
     pub device: Option<(u32, i32)>,
     /// What of its history.
     pub history: HistoryRange,
@@ -56,8 +56,11 @@ pub fn memory_timeline(
 ) -> Option<Value> {
     let history = match wanted.device {
         Some(device) => histories.iter().find(|it| (it.rank, it.device) == device)?,
-        // Of equal ones the first.
-        None => histories.iter().rev().max_by_key(|it| it.peak().1)?,
+        // Of equal ones the first; the host only where there is no device.
+        None => histories
+            .iter()
+            .rev()
+            .max_by_key(|it| (it.device != MemoryHistory::HOST, it.peak().1))?,
     };
     let levels = history.levels(&wanted.history);
     let mut holders = ShownHolders::new(recording, history);
@@ -79,6 +82,7 @@ pub fn memory_timeline(
         "schema": "perfline.memoryTimeline/1",
         "title": clean(title),
         "devices": devices.collect::<Vec<_>>(),
+        "names": histories.iter().map(|it| clean(&it.name)).collect::<Vec<_>>(),
         "rank": history.rank,
         "device": history.device,
         "unit": if history.has_times { "ns" } else { "events" },

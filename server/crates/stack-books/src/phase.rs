@@ -41,7 +41,7 @@ impl TrainingPhase {
     #[must_use]
     pub fn beginning_at(frame: &StackFrame) -> Option<Self> {
         if let Some((name, _)) = frame.operator() {
-            return name.starts_with(BACKWARD_NODE).then_some(Self::Backward);
+            return is_backward_node(name).then_some(Self::Backward);
         }
         let StackFrame::Line(line) = frame else { return None };
         Self::of_code(&line.key.file, &line.function)
@@ -117,6 +117,12 @@ pub fn is_checkpoint_file(path: &str) -> bool {
 #[must_use]
 pub fn recomputes(file: &str, function: &str) -> bool {
     matches!(function, "recompute_fn" | "unpack" | "backward") && is_checkpoint_file(file)
+}
+
+/// Whether an operator is a node of autograd, of the backward pass.
+#[must_use]
+pub fn is_backward_node(operator: &str) -> bool {
+    operator.starts_with(BACKWARD_NODE)
 }
 
 /// What the ranges of autograd's nodes are called (`torch/csrc/autograd/engine.cpp`).

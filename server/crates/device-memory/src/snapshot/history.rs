@@ -1,11 +1,12 @@
 //! A device's replay to what each line held when.
 
 use ledger::{DeviceKey, DeviceMemory, Ns};
-use profile::{Snapshot, StackId};
+use profile::{DeviceType, MemoryDevice, Snapshot, StackId};
 use rustc_hash::FxHashMap;
 
 use super::replay::SnapshotReplay;
 use super::report::Frames;
+use crate::device_name::device_name;
 use crate::history::{HeldAllocation, Holder, HolderPhase, MemoryHistory};
 use crate::space::{Space, SpaceChange};
 
@@ -44,6 +45,7 @@ pub(super) fn history(
     Some(MemoryHistory {
         rank: key.rank,
         device: key.device,
+        name: device_name(MemoryDevice { kind: DeviceType::CUDA, ordinal: key.device }),
         has_times: memory.has_times,
         at,
         active_at_start: replay.active_at_start,

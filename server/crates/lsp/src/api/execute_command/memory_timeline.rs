@@ -17,7 +17,7 @@ use crate::session::Session;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let rank: Option<u32> = arguments.number(0, "rank")?;
-    let device: Option<u32> = arguments.number(1, "device")?;
+    let device = arguments.get(1, "device").map(device).transpose()?;
     let (from, to) = (number(arguments, 2, "from")?, number(arguments, 3, "to")?);
     let moment = arguments.get(4, "moment").map(moment).transpose()?;
     if rank.is_some() != device.is_some() {
@@ -30,13 +30,21 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         return Err(invalid("from and to: expected a range that is not empty".to_owned()));
     }
     let mut wanted = MemoryTimelineRange::EDITOR;
-    wanted.device = rank.zip(device.and_then(|it| i32::try_from(it).ok()));
+    wanted.device = rank.zip(device);
     wanted.history.range = from.zip(to);
     wanted.moment = moment;
     picture(session, move |loaded, _, recordings, cancelled| {
         draw(loaded, &wanted, recordings, cancelled)
     })
     .await
+}
+
+/// The ordinal of a device, or -1 for the host's memory.
+fn device(value: &Value) -> Result<i32> {
+    let number = value.as_i64().filter(|it| *it >= -1).and_then(|it| i32::try_from(it).ok());
+    number.ok_or_else(|| {
+        invalid(format!("device: expected the number of a device or -1, found {value}"))
+    })
 }
 
 /// The number of an event, or -1 for before the first.
@@ -64,8 +72,8 @@ fn draw(
 ) -> Drawn {
     let histories = loaded.histories(recordings, cancelled)?;
     let missing = if histories.is_empty() {
-        "no memory snapshot with a history is loaded; record one with torch.cuda.memory._record_memory_history() and \
-         torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
+        "nothing that is loaded says when memory was in use; record a trace with profile_memory=True, or a memory snapshot with \
+         torch.cuda.memory._record_memory_history() and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
     } else {
         "there is no such device; an answer without rank and device lists the devices"
     };
