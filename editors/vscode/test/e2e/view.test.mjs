@@ -182,3 +182,18 @@ test('the lanes of ranks say who waits for whom, and at which line', async () =>
   await timeline('canvas').screenshot({ path: path.join(SHOTS, 'view-rank-lanes.png') });
   assert.deepEqual(errors, []);
 });
+
+test('a trace shows the memory of the host, without what it does not say', async () => {
+  await page.locator('summary', { hasText: 'Memory over time' }).click();
+  const memory = (selector) => page.locator(`.memory ${selector}`);
+  await memory('canvas').first().waitFor();
+  assert.match(await memory('.flame-note').innerText(), /^The whole recording, rank \d, cpu, [\d.]+ ms\./);
+  assert.equal(await memory('label').filter({ hasText: 'Reserved' }).isVisible(), false);
+  assert.equal(await memory('summary').filter({ hasText: 'Segments' }).isVisible(), false);
+  const lines = await memory('tbody tr').filter({ hasText: 'late_rank.py:' }).count();
+  assert.ok(lines > 0, `${lines} lines`);
+  await memory('canvas')
+    .first()
+    .screenshot({ path: path.join(SHOTS, 'view-trace-memory.png') });
+  assert.deepEqual(errors, []);
+});
