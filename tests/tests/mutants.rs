@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use loader::{Error, LoadOptions, Run, SourceFolders, StackChoice, Watch, load};
+use loader::{Error, LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Watch, load};
+use report::html::{PictureData, served_page};
 use report::{Recording, ReportOptions, SourceTexts};
 use tests::fixtures::{gzip, read_gz, repository, unpacked};
 use tests::mutants::{TraceParts, json_mutant, lines_mutant, mutate_bytes, pickle_mutant};
@@ -141,7 +142,7 @@ impl Parents {
         let folder = tempfile::tempdir().unwrap();
         let whole = vec![trace("cpu/torch2.15.0/scheduled.0.json.gz")];
         write(&whole, folder.path());
-        let run = load_files(&whole, folder.path(), false, StackChoice::No).unwrap();
+        let run = load_files(&whole, folder.path(), false, false).unwrap();
         let packed_ledger = loader::to_ledger_file(&run, &SourceFolders::default()).unwrap();
         Self {
             traces: traces.iter().map(|it| TraceParts::of(&text(it)).unwrap()).collect(),
@@ -218,9 +219,8 @@ fn fault(parents: &Parents, number: u64) -> Result<bool, String> {
     let files = parents.mutant(number);
     let folder = tempfile::tempdir().unwrap();
     write(&files, folder.path());
-    let has_stacks = number.is_multiple_of(4);
-    let stacks = if has_stacks { StackChoice::WherePossible } else { StackChoice::No };
-    let load = || load_files(&files, folder.path(), number.is_multiple_of(3), stacks);
+    let [ignore_exact, has_pictures] = [3, 4].map(|it| number.is_multiple_of(it));
+    let load = || load_files(&files, folder.path(), ignore_exact, has_pictures);
     let run = match load() {
         Ok(run) => run,
         Err(error @ Error::Panicked { .. }) => return Err(error.to_string()),
@@ -246,7 +246,7 @@ fn fault(parents: &Parents, number: u64) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The report as text.
+/// The report as text, and its page with the pictures for which the run was loaded.
 fn printed(run: &Run) -> String {
     struct NoTexts;
     impl SourceTexts for NoTexts {
@@ -257,23 +257,29 @@ fn printed(run: &Run) -> String {
     let names =
         run.merged.files.keys().map(|it| (it.as_str(), it.clone())).collect::<BTreeMap<_, _>>();
     let recording = Recording { run, names, sources: &NoTexts };
-    let options = ReportOptions::new(20, insights::RuleOptions::default());
+    let rules = insights::RuleOptions::default();
+    let options = ReportOptions::new(20, rules.clone());
     let mut out = Vec::new();
     let report = report::build(&recording, &options);
     report::json::write_report(&mut out, &report, &[]).unwrap();
     report::lines::write_json(&mut out, &recording, &report::CodeFilter::default(), None).unwrap();
-    String::from_utf8(out).unwrap()
+    let data = PictureData::of_run(run, report::CodeFilter::ALL, None);
+    String::from_utf8(out).unwrap() + &served_page(&recording, rules, &data, 0).unwrap()
 }
 
 fn load_files(
     files: &Files,
     folder: &Path,
     ignore_exact: bool,
-    stacks: StackChoice,
+    has_pictures: bool,
 ) -> Result<Run, Error> {
     let inputs: Vec<PathBuf> = files.iter().map(|(name, _)| folder.join(name)).collect();
-    let options =
-        LoadOptions { ignore_exact, stacks, ..LoadOptions::new(folder, Some(Vec::new())) };
+    let mut options = LoadOptions { ignore_exact, ..LoadOptions::new(folder, Some(Vec::new())) };
+    if has_pictures {
+        options.stacks = StackChoice::WherePossible;
+        options.timeline = TimelineChoice::First;
+        options.histories = true;
+    }
     load(&inputs, &options, &Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) })
 }
 

@@ -50,7 +50,7 @@ impl RankLanes {
     pub(super) fn new(ledger: &Ledger, timeline: &EventTimeline) -> Option<Self> {
         let collectives = AlignedCollectives::new(ledger);
         let clock = collectives.clocks.0.get(&timeline.rank)?;
-        let shift = Ns::ZERO - timeline.base - clock.shift;
+        let shift = Ns::ZERO.saturating_sub(timeline.base).saturating_sub(clock.shift);
         let mut waited_for: BTreeMap<u32, Ns> = BTreeMap::new();
         for it in &collectives.matched {
             for part in &it.parts {
