@@ -195,6 +195,29 @@ fn what_lines_hold_over_time_is_what_is_alive_and_the_books_of_the_peak() {
     assert!(6 <= n_histories, "the committed snapshots have histories");
 }
 
+/// A fused kernel allocates for several lines.
+#[test]
+fn what_compiled_code_holds_over_time_is_on_the_lines_of_the_books() {
+    let run = load(repository().join("fixtures/cpu/torch2.15.0/inductor/inductor.json.gz"));
+    let history = run.histories.first().unwrap();
+    let mut allocated: BTreeMap<&LineKey, i64> = BTreeMap::new();
+    for it in history.allocations.iter().filter(|it| it.from.is_some()) {
+        if let Some((line, _)) = &history.holders[it.holder as usize].line {
+            *allocated.entry(line).or_default() += it.bytes.0;
+        }
+    }
+    let events: BTreeSet<u32> = history.allocations.iter().filter_map(|it| it.from).collect();
+    assert!(events.len() < history.allocations.len(), "no allocation is of several lines");
+    let n = i64::try_from(history.allocations.len()).unwrap();
+    let lines = run.merged.lines.iter().filter(|(_, it)| it.alloc != Bytes::ZERO);
+    for (line, it) in lines {
+        // Each allocation is divided by itself here, and all of them together in the ledger.
+        let found = allocated.remove(line).unwrap_or(0);
+        assert!((found - it.alloc.0).abs() <= n, "{line:?}: {found} {:?}", it.alloc);
+    }
+    assert!(allocated.is_empty(), "{allocated:?}");
+}
+
 /// Of traces, the memory of devices and of the host.
 #[test]
 fn what_lines_of_a_trace_hold_over_time_is_the_books_of_the_peak() {

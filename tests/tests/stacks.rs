@@ -250,7 +250,7 @@ fn flame_graphs_have_the_sums_of_the_ledger() {
             for metric in graph["metrics"].as_array().unwrap() {
                 let sum =
                     i64::try_from(numbers(&metric["amount"]).into_iter().sum::<usize>()).unwrap();
-                let kept = StackBooks::AMOUNTS.into_iter().find(|it| metric["id"] == it.id());
+                let kept = StackBooks::amounts().find(|it| metric["id"] == it.id());
                 let expected = match kept.unwrap() {
                     StackAmount::Of(metric) => run.merged.totals.get(metric),
                     StackAmount::Peak => books.total(StackAmount::Peak),

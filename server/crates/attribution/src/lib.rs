@@ -225,9 +225,8 @@ fn books_of_events(
 ) -> TraceBooks {
     let mut books = TraceBooks::default();
     if parts.histories {
-        let (holders, holder_of) = memory_holders(from);
-        let of_events = (&holders[..], &holder_of[..]);
-        books.histories = memory.histories(from.profile, from.steps, rank, of_events);
+        let holders = memory_holders(from);
+        books.histories = memory.histories(from.profile, from.steps, rank, &holders);
     }
     if parts.stacks.is_some() || parts.timeline {
         let mut charging = stack_books(from);

@@ -30,4 +30,5 @@ pub use history::{
 pub use segments::{SegmentBlock, SegmentMap};
 pub use snapshot::{SnapshotBooks, SnapshotParts, attribute_snapshot};
 pub use trace::{LineBytes, MemoryCharges, TraceMemory, TracedDevices};
+pub use trace_history::MemoryHolders;
 pub use trace_report::reports;

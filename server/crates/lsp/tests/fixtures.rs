@@ -347,6 +347,10 @@ async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
     let (status, drawn) = ask("POST", "picture", r#"{"picture": "memory"}"#).await.unwrap();
     let drawn: Value = serde_json::from_str(&drawn).unwrap();
     assert_eq!((status, &drawn["names"]), (200, &json!(["cuda:0"])));
+    let missing = r#"{"picture": "memory", "rank": 0, "device": 7}"#;
+    let (status, message) = ask("POST", "picture", missing).await.unwrap();
+    assert_eq!(status, 422);
+    assert!(message.contains("there is no such device"), "{message}");
 
     let click = ask("POST", "open", r#"{"file": "slow_model.py", "line": 46}"#);
     let opened = client.expect("window/showDocument").await;

@@ -80,6 +80,18 @@ impl AlignedCollectives {
         let impossible = clocks.align(&mut matched);
         Self { matched, unmatched: alone + impossible, clocks }
     }
+
+    /// How long the others waited for each rank of which there are collectives: [`Comparison::waited_for`] of all steps.
+    #[must_use]
+    pub fn waited_for(&self) -> BTreeMap<u32, Ns> {
+        let parts = self.matched.iter().flat_map(|it| &it.parts);
+        let mut sums: BTreeMap<u32, Ns> = parts.map(|it| (it.rank, Ns::ZERO)).collect();
+        for ((_, rank), time) in waited_for(&self.matched) {
+            let sum = sums.entry(rank).or_default();
+            *sum = sum.saturating_add(time);
+        }
+        sums
+    }
 }
 
 /// The machine of a rank; empty where it is not known.

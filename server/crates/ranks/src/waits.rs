@@ -86,6 +86,7 @@ mod tests {
     use ledger::{Bytes, CollectiveKind, ProcessGroup};
 
     use super::*;
+    use crate::waited_for::CollectiveTime;
 
     #[test]
     fn the_time_before_all_had_begun_is_waiting() {
@@ -98,8 +99,13 @@ mod tests {
             step: None,
             parts: vec![part(0, 0, 130), part(1, 100, 131), part(2, 40, 129)],
         };
-        let waits: Vec<_> = it.parts.iter().map(|part| it.wait(part)).collect();
-        assert_eq!(waits, [Ns(100), Ns(0), Ns(60)]);
+        let shares = it.parts.iter().map(|part| {
+            let mut time = CollectiveTime::default();
+            time.add(part.start, part.end, it.wait(part));
+            time.shares()
+        });
+        let expect = |wait, transfer| Shares { wait: Ns(wait), transfer: Ns(transfer) };
+        assert_eq!(shares.collect::<Vec<_>>(), [expect(100, 30), expect(0, 31), expect(60, 29)]);
         assert_eq!((it.last(), it.transfer()), (1, Ns(31)));
     }
 
@@ -114,6 +120,9 @@ mod tests {
             step: None,
             parts: vec![part(0, 0, 10), part(1, 100, 110)],
         };
-        assert_eq!(it.wait(&it.parts[0]), Ns(10));
+        let part = &it.parts[0];
+        let mut time = CollectiveTime::default();
+        time.add(part.start, part.end, it.wait(part));
+        assert_eq!(time.shares(), Shares { wait: Ns(10), transfer: Ns(0) });
     }
 }

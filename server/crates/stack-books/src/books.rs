@@ -178,15 +178,9 @@ impl StackBooks {
         [Metric::Cpu, Metric::Cuda, Metric::GpuIdle, Metric::Sync, Metric::Waiting, Metric::Alloc];
 
     /// All that is kept by stack.
-    pub const AMOUNTS: [StackAmount; 7] = [
-        StackAmount::Of(Metric::Cpu),
-        StackAmount::Of(Metric::Cuda),
-        StackAmount::Of(Metric::GpuIdle),
-        StackAmount::Of(Metric::Sync),
-        StackAmount::Of(Metric::Waiting),
-        StackAmount::Of(Metric::Alloc),
-        StackAmount::Peak,
-    ];
+    pub fn amounts() -> impl Iterator<Item = StackAmount> {
+        Self::METRICS.into_iter().map(StackAmount::Of).chain([StackAmount::Peak])
+    }
 
     /// The row of a frame.
     pub fn frame(&mut self, frame: StackFrame) -> FrameRow {

@@ -59,7 +59,7 @@ impl StackBooks {
                 row = part.push(row, frame);
                 known[at.index()].1 = Some(row);
             }
-            for kept in Self::AMOUNTS {
+            for kept in Self::amounts() {
                 part.add(kept, row, self.amount(kept, stack));
             }
             part.count(row, self.events(stack));

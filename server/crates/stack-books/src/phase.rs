@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use ledger::Phase;
+
 use crate::books::StackFrame;
 
 /// A phase of training. Of several on a stack the outermost counts, so that what a closure of the optimizer runs is of the
@@ -80,6 +82,17 @@ impl TrainingPhase {
             return Some(Self::Forward);
         }
         is_in("torch/utils/data/").then_some(Self::Loader)
+    }
+
+    /// The part of a training step that memory is allocated in; `None` of what is no sign of one: the forward pass is what is neither of
+    /// the others.
+    #[must_use]
+    pub fn of_step(self) -> Option<Phase> {
+        match self {
+            Self::Optimizer => Some(Phase::Optimizer),
+            Self::Backward | Self::Recompute => Some(Phase::Backward),
+            Self::Forward | Self::Loader => None,
+        }
     }
 
     /// Whether an entry of a stack is a node of autograd that computes again, and then runs the backward pass of that.

@@ -2,7 +2,7 @@
 
 use std::iter::successors;
 
-use device_memory::{Holder, HolderPhase};
+use device_memory::{Holder, HolderPhase, MemoryHolders};
 use ledger::Phase;
 use line_stacks::{LineId, Node, function, line_key};
 use profile::{HostEventId, HostKind};
@@ -11,25 +11,41 @@ use stack_books::{TrainingPhase, is_backward_node};
 
 use super::stacks::StackSources;
 
-/// The distinct holders, and by memory event, in their order, its row of them.
-pub(crate) fn memory_holders(from: &StackSources<'_>) -> (Vec<Holder>, Vec<u32>) {
-    let (mut holders, mut rows) = (Vec::new(), FxHashMap::default());
+/// Who acts in each memory event, in their order.
+pub(crate) fn memory_holders(from: &StackSources<'_>) -> MemoryHolders {
+    let mut found = MemoryHolders::default();
+    let (mut rows, mut groups) = (FxHashMap::default(), FxHashMap::default());
     let mut phases: FxHashMap<Node, Option<Phase>> = FxHashMap::default();
-    let innermost = from.events.memory_stacks.iter().zip(&from.by_event.memory);
-    let holder_of = innermost.map(|(&node, &event)| {
+    let lines = &from.events.stacks.lines;
+    for (&node, &event) in from.events.memory_stacks.iter().zip(&from.by_event.memory) {
         let of_lines = *phases.entry(node).or_insert_with(|| phase_of_lines(from, node));
         let phase = of_lines.unwrap_or_else(|| phase_of_operators(from, event));
-        let line = first_of(from, from.events.stacks.charged_line(node));
-        *rows.entry((line, phase)).or_insert_with(|| {
-            let lines = &from.events.stacks.lines;
-            let line =
-                line.get().map(|line| (line_key(lines, line), function(lines, from.sources, line)));
-            holders.push(Holder { line, phase: HolderPhase::In(phase) });
-            u32::try_from(holders.len() - 1).unwrap_or(u32::MAX)
-        })
-    });
-    let holder_of = holder_of.collect();
-    (holders, holder_of)
+        let charged = from.events.stacks.charged_line(node);
+        let mut row_of = |line: LineId| {
+            *rows.entry((line, phase)).or_insert_with(|| {
+                let line = line
+                    .get()
+                    .map(|line| (line_key(lines, line), function(lines, from.sources, line)));
+                found.holders.push(Holder { line, phase: HolderPhase::In(phase) });
+                last_row(&found.holders)
+            })
+        };
+        let group = *groups.entry((charged, phase)).or_insert_with(|| {
+            // As the ledger divides what is on a line that stands for several.
+            let own = |part: &Vec<LineId>| lines.last_of_user(part).unwrap_or_default();
+            found.groups.push(match lines.parts(charged) {
+                Some(parts) => parts.iter().map(|it| row_of(own(it))).collect(),
+                None => vec![row_of(charged)],
+            });
+            last_row(&found.groups)
+        });
+        found.of_event.push(group);
+    }
+    found
+}
+
+fn last_row<T>(rows: &[T]) -> u32 {
+    u32::try_from(rows.len().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 /// Of a line that stands for several, the first.
@@ -44,11 +60,7 @@ fn phase_of_lines(from: &StackSources<'_>, node: Node) -> Option<Phase> {
     let outwards = successors(Some(node), |it| Some(stacks.parent(*it)));
     let phase = |line: LineId| {
         let file = &stacks.lines.files[stacks.lines.file_of(line).0 as usize];
-        match TrainingPhase::of_code(&file.recorded, stacks.lines.function(line))? {
-            TrainingPhase::Optimizer => Some(Phase::Optimizer),
-            TrainingPhase::Backward | TrainingPhase::Recompute => Some(Phase::Backward),
-            TrainingPhase::Forward | TrainingPhase::Loader => None,
-        }
+        TrainingPhase::of_code(&file.recorded, stacks.lines.function(line))?.of_step()
     };
     let lines = outwards.take_while(|it| !it.is_empty()).map(|it| stacks.line(it));
     lines.map(|it| first_of(from, it)).find_map(phase)

@@ -25,12 +25,6 @@ pub(super) fn is_checkpointed(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> 
 fn of_frame(snapshot: &Snapshot, frame: &SnapshotFrame) -> Option<Phase> {
     let file = snapshot.strings.get(frame.file);
     let function = snapshot.strings.get(frame.function);
-    match TrainingPhase::of_code(file, function) {
-        Some(TrainingPhase::Optimizer) => Some(Phase::Optimizer),
-        Some(TrainingPhase::Backward | TrainingPhase::Recompute) => Some(Phase::Backward),
-        // What is neither is of the forward pass.
-        Some(TrainingPhase::Forward | TrainingPhase::Loader) | None => {
-            function.starts_with("torch::autograd::Engine::").then_some(Phase::Backward)
-        }
-    }
+    let of_code = TrainingPhase::of_code(file, function).and_then(TrainingPhase::of_step);
+    of_code.or_else(|| function.starts_with("torch::autograd::Engine::").then_some(Phase::Backward))
 }

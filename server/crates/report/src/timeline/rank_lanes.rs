@@ -1,7 +1,6 @@
 //! The collectives of each rank of a run beside the timeline of one of them, by the aligned clocks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use event_timeline::{LaneSpan, SpanName};
 use ledger::{Ledger, LineKey, Ns};
@@ -51,15 +50,7 @@ impl RankLanes {
         let collectives = AlignedCollectives::new(ledger);
         let clock = collectives.clocks.0.get(&timeline.rank)?;
         let shift = Ns::ZERO.saturating_sub(timeline.base).saturating_sub(clock.shift);
-        let mut waited_for: BTreeMap<u32, Ns> = BTreeMap::new();
-        for it in &collectives.matched {
-            for part in &it.parts {
-                waited_for.entry(part.rank).or_default();
-            }
-            let longest = it.parts.iter().map(|part| it.wait(part)).max().unwrap_or(Ns::ZERO);
-            let sum = waited_for.entry(it.last()).or_default();
-            *sum = sum.saturating_add(longest);
-        }
+        let waited_for = collectives.waited_for();
         let mut ranks: Vec<u32> = waited_for.keys().copied().collect();
         ranks.sort_by_key(|it| (*it != timeline.rank, Reverse(waited_for[it]), *it));
         let left_out = ranks.len().saturating_sub(MAX_RANKS);
