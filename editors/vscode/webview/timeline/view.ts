@@ -47,6 +47,8 @@ const WAIT_MS = 250;
 /** What is drawn on: a canvas, or the text of a picture. */
 interface Surface {
   box(x: number, y: number, width: number, height: number, fill: string, opacity: number, title: string): void;
+  /** A part of a graph: many stand beside each other, so that none has a border. */
+  bar(x: number, y: number, width: number, height: number, fill: string, title: string): void;
   text(text: string, x: number, y: number, fill: string): void;
   line(points: [number, number, number, number], stroke: string): void;
 }
@@ -486,11 +488,15 @@ export class TimelineView extends PictureView {
     const { width, height } = this.picture;
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, width, height);
+    const fillBar = (x: number, y: number, size: number, tall: number, fill: string) => {
+      context.fillStyle = fill;
+      context.fillRect(x, y, size, tall);
+    };
     const surface: Surface = {
+      bar: fillBar,
       box: (x, y, size, tall, fill, opacity) => {
         context.globalAlpha = opacity;
-        context.fillStyle = fill;
-        context.fillRect(x, y, size, tall);
+        fillBar(x, y, size, tall, fill);
         if (colours.border !== 'transparent' && size > 2) {
           context.strokeStyle = colours.border;
           context.strokeRect(x + 0.5, y + 0.5, Math.max(0, size - 1), tall - 1);
@@ -554,7 +560,7 @@ export class TimelineView extends PictureView {
         );
         if (amount > 0 && end >= 0 && x < width) {
           const tall = ((GRAPH - 4) * amount) / most;
-          surface.box(x, bottom - tall, Math.max(1, end - x), tall, colours[colour], 0.8, textOf(amount));
+          surface.bar(x, bottom - tall, Math.max(1, end - x), tall, colours[colour], textOf(amount));
         }
       });
       surface.line([0, bottom, width, bottom], colours.faint);
@@ -662,12 +668,14 @@ export class TimelineView extends PictureView {
     const width = 1200;
     const height = this.top() + (this.rowTops().at(-1) ?? 0) + ROW + 24;
     const shapes: string[] = [];
+    const box: Surface['box'] = (x, y, size, tall, fill, opacity, title) =>
+      shapes.push(
+        `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${size.toFixed(1)}" height="${tall.toFixed(1)}" ` +
+          `fill="${fill}" fill-opacity="${opacity}"><title>${escape(title)}</title></rect>`,
+      );
     const surface: Surface = {
-      box: (x, y, size, tall, fill, opacity, title) =>
-        shapes.push(
-          `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${size.toFixed(1)}" height="${tall.toFixed(1)}" ` +
-            `fill="${fill}" fill-opacity="${opacity}"><title>${escape(title)}</title></rect>`,
-        ),
+      box,
+      bar: (x, y, size, tall, fill, title) => box(x, y, size, tall, fill, 1, title),
       text: (text, x, y, fill) =>
         shapes.push(`<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${fill}">${escape(text)}</text>`),
       line: ([x, y, toX, toY], stroke) =>
