@@ -34,7 +34,7 @@ fn main() {
         "right line / wrong line / function level / CPU time on the right line, in percent, of events"
     );
     println!(
-        "{:<40} {:>40} {:>40} {:>40}   your code's time: right / wrong / function level, ms",
+        "{:<40} {:>40} {:>40} {:>40}   your code's time, and the device time of what it launches: right / wrong / function level, ms",
         "recording", "own calls", "library calls", "operators"
     );
     let mut sum = Accuracy::default();
@@ -47,6 +47,7 @@ fn main() {
         sum.library.add(&accuracy.library);
         sum.operators.add(&accuracy.operators);
         sum.time.add(&accuracy.time);
+        sum.device_time.add(&accuracy.device_time);
         if show_mistakes {
             let mut counts: std::collections::BTreeMap<&str, usize> =
                 std::collections::BTreeMap::new();
@@ -63,7 +64,8 @@ fn print(trace: &Path, accuracy: &Accuracy) {
     let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
     let [own, library, operators] =
         [&accuracy.own, &accuracy.library, &accuracy.operators].map(cell);
-    println!("{name:<40} {own:>40} {library:>40} {operators:>40}   {}", time_cell(&accuracy.time));
+    let [time, device_time] = [&accuracy.time, &accuracy.device_time].map(time_cell);
+    println!("{name:<40} {own:>40} {library:>40} {operators:>40}   {time}   {device_time}");
 }
 
 fn time_cell(time: &OwnTime) -> String {

@@ -166,6 +166,33 @@ fn recorded_captures_give_replays_exact_lines() {
     assert_eq!(captures, 3, "one for each size of a batch");
 }
 
+/// Branches on up to three streams, in graphs that `perfline record` saw captured before it recorded, beside the same program
+/// without graphs: each line has as many kernels. A graph of the last model was captured again between the steps, which
+/// changes how often its lines run.
+#[test]
+fn kernels_of_branches_on_several_streams_are_on_the_lines_that_launch_them_without_graphs() {
+    let folder = cuda().join("recorded/branches_in_graph");
+    let without = "branches_without_graph/branches_without_graph.pt.trace.json.gz";
+    let without = loaded(&[cuda().join("recorded").join(without)], folder.clone());
+    let run = recorded("branches_in_graph");
+    let kernels = |run: &Run| -> BTreeMap<u32, (u64, Evidence)> {
+        let lines = lines(run, "branches_in_graph.py").into_iter();
+        let launching = lines.filter(|(line, it)| *line < 80 && it.kernels > 0);
+        launching.map(|(line, it)| (line, (it.kernels, it.evidence))).collect()
+    };
+    let found = kernels(&run);
+    assert_eq!(found, kernels(&without));
+    assert_eq!(found.values().map(|it| it.0).sum::<u64>(), 399);
+    assert!(found.values().all(|it| it.1 == Evidence::Exact));
+    // What of a branch runs after it was waited for, and what joins the two.
+    let lines = lines(&run, "branches_in_graph.py");
+    let of_overlap = [(84, 3), (85, 3), (86, 3), (87, 9), (88, 3), (91, 3), (93, 6)];
+    assert!(of_overlap.iter().all(|(line, n)| lines[line].kernels == *n));
+    let name_of = |line: u32| lines[&line].kernel_table.keys().next().unwrap().name.clone();
+    assert!(name_of(85).contains("sin_kernel") && name_of(91).contains("reduce_kernel"));
+    assert!(run.inputs.iter().all(|it| it.warnings.is_empty()), "no replay was refused");
+}
+
 /// `torch.compile(mode="reduce-overhead")`: from the kernel of a graph to the generated line, and from that to the line of the user.
 #[test]
 fn compiled_graphs_reach_the_lines_of_the_user() {

@@ -343,6 +343,102 @@ fn without_names_the_order_of_one_stream_counts() {
     );
 }
 
+/// A capture of one graph on two streams, without names of kernels: a launch, then two on a stream that Python chooses and leaves
+/// again, which the last waits for.
+const FORK: &str = r#"
+py run.py:1 <module> 0..1000
+  py run.py:10 capture 10..900 from=run.py:3
+    run cudaStreamBeginCapture 20..21 corr=8
+    py model.py:20 fork 30..400 from=run.py:14
+      call a 31..37 from=model.py:21
+        op aten::addmm 31..36 ext=1
+          run cudaLaunchKernel 32..33 corr=9 ext=1
+      run cudaEventRecordWithFlags 38..39 corr=20
+      run cudaStreamWaitEvent 39..40 corr=21
+      py torch/cuda/__init__.py:700 __enter__ 41..50 from=model.py:22
+        py torch/cuda/__init__.py:730 set_stream 42..49 from=torch/cuda/__init__.py:715
+          call "<built-in function _cuda_setStream>" 43..48 from=torch/cuda/__init__.py:735
+      call b 51..60 from=model.py:23
+        op aten::sin 51..60 ext=2
+          run cudaLaunchKernel 52..53 corr=10 ext=2
+      call c 61..70 from=model.py:24
+        op aten::cos_ 61..70 ext=3
+          run cudaLaunchKernel 62..63 corr=11 ext=3
+      py torch/cuda/__init__.py:720 __exit__ 71..80 from=model.py:22
+        py torch/cuda/__init__.py:730 set_stream 72..79 from=torch/cuda/__init__.py:725
+          call "<built-in function _cuda_setStream>" 73..78 from=torch/cuda/__init__.py:735
+      call d 81..90 from=model.py:25
+        op aten::relu 81..90 ext=4
+          run cudaLaunchKernel 82..83 corr=12 ext=4
+      run cudaEventRecordWithFlags 91..92 corr=22
+      run cudaStreamWaitEvent 92..93 corr=23
+      call e 94..99 from=model.py:26
+        op aten::add 94..99 ext=5
+          run cudaLaunchKernel 95..96 corr=13 ext=5
+    run cudaStreamEndCapture 410..411 corr=14
+"#;
+
+/// A replay of it. What joins the two runs on the stream of either.
+const FORK_REPLAY: &str = "
+py run.py:1 <module> 2000..3000
+  py run.py:40 serve 2010..2900 from=run.py:4
+    call replay 2020..2040 from=run.py:41
+      run cudaGraphLaunch 2021..2039 corr=101
+kernel sgemm_nn 2100..2101 corr=101
+kernel sin_kernel 2102..2110 corr=101
+kernel cos_kernel 2110..2126 corr=101
+kernel add_kernel 2130..2134 corr=101
+kernel relu_kernel 2103..2105 corr=101 stream=8
+";
+
+#[test]
+fn calls_of_the_capture_show_which_launch_is_on_which_stream() {
+    let captured = |run: &Run| {
+        let found = device_time(run);
+        [21, 23, 24, 25, 26].map(|line| found.get(&format!("model.py:{line}")).map(|it| it.0))
+    };
+    let evidence = |run: &Run| {
+        let lines = run.merged.lines.iter().filter(|(it, _)| it.file == "model.py");
+        lines.map(|(key, it)| (key.line, it.evidence)).collect::<BTreeMap<_, _>>()
+    };
+    let expected = [1, 8, 16, 2, 4].map(Some);
+    let folder = Folder::new(&[("replay.json", FORK_REPLAY), ("fork.json", FORK)]);
+    let run = folder.load(&["fork.json"]);
+    assert_eq!(captured(&run), expected);
+    assert!(evidence(&run).values().all(|it| *it == Evidence::Exact), "{:?}", evidence(&run));
+
+    // The recording of the steps holds the capture.
+    let both = format!("{FORK}{FORK_REPLAY}");
+    let run = Folder::new(&[("replay.json", &both)]).load(&[]);
+    assert_eq!(captured(&run), expected);
+
+    // Names of kernels that say nothing leave two ways, of which the one that starts earliest is taken.
+    let unclear = ["sin", "cos", "relu", "add"]
+        .iter()
+        .fold(FORK_REPLAY.to_owned(), |text, it| text.replace(&format!("{it}_kernel"), "k"));
+    let two = unclear.replace("kernel k 2110..2126 corr=101\n", "");
+    let without =
+        |it: &&str| !it.contains("corr=11") && !it.contains("call c") && !it.contains("cos_");
+    let capture: String = FORK.lines().filter(without).map(|it| format!("{it}\n")).collect();
+    let run = Folder::new(&[("replay.json", &two), ("fork.json", &capture)]).load(&["fork.json"]);
+    assert_eq!(captured(&run), [Some(1), Some(8), None, Some(2), Some(4)]);
+    let inferred = evidence(&run);
+    assert_eq!(inferred[&21], Evidence::Exact, "{inferred:?}");
+    assert!([23, 25].iter().all(|it| inferred[it] == Evidence::Inferred), "{inferred:?}");
+
+    // A stream that C++ code chose leaves too many launches in one chain.
+    let is_seen = |it: &&str| {
+        ["Event", "__enter__", "set_stream", "_cuda_setStream", "__exit__"]
+            .iter()
+            .any(|part| it.contains(part))
+    };
+    let unseen: String =
+        FORK.lines().filter(|it| !is_seen(it)).map(|it| format!("{it}\n")).collect();
+    let run =
+        Folder::new(&[("replay.json", FORK_REPLAY), ("fork.json", &unseen)]).load(&["fork.json"]);
+    assert_eq!(device_time(&run)["run.py:41"], (31, 31, 5));
+}
+
 /// Of a server, where nothing is the user's, the packages that it runs are. A package that its capture alone names changes
 /// nothing of that.
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use attribution::{AttributionOptions, EventLine, event_lines, join_callers, join_lines};
 use ledger::{Evidence, Ns};
 use profile::{HostEventId, HostKind, Profile, ThreadId};
-use recorded::{Frame, RecordedSources, in_order};
+use recorded::{Frame, Launches, RecordedSources, in_order};
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 
@@ -53,7 +53,7 @@ impl Score {
     }
 }
 
-/// How much of the thread time of your code stands on the right line: the time of the calls and operators directly below
+/// How much of the time of your code stands on the right line: the time of the calls and operators directly below
 /// your frames whose true line is known, without your frames inside them, which have lines of their own.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct OwnTime {
@@ -94,6 +94,8 @@ pub(crate) struct Accuracy {
     pub(crate) operators: Score,
     /// Of both of your code, by time.
     pub(crate) time: OwnTime,
+    /// Of both of your code, by the device time of what they launch.
+    pub(crate) device_time: OwnTime,
     /// Those that were not assigned to the right line, as text.
     pub(crate) mistakes: Vec<String>,
 }
@@ -108,32 +110,48 @@ pub(crate) fn measure(
     ignore_exact: bool,
 ) -> Accuracy {
     let mut profile = read_trace(trace);
+    let mut lines = None;
     let callers = beside(trace, ".callers.json.gz");
     if callers.is_file() {
         let (callers, _) = read_callers(&unpacked(&callers)).expect("a side-car");
         join_callers(&mut profile, &callers);
-        join_lines(&mut profile, &callers);
+        lines = Some(callers);
     }
     let sources = loader::find_sources(&profile, root, sites);
-    let exact = event_lines(&profile, &sources, AttributionOptions::default());
+    // Before the recorder's lines are joined: they are no part of what is hidden by an option.
     let hidden = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
     let inferred: HashMap<HostEventId, EventLine> =
         event_lines(&profile, &sources, hidden).into_iter().map(|it| (it.event, it)).collect();
+    if let Some(lines) = lines {
+        join_lines(&mut profile, &lines);
+    }
+    let exact = event_lines(&profile, &sources, AttributionOptions::default());
     let mut accuracy = Accuracy::default();
     let host = &profile.host;
-    let own_time = own_time(&profile, &sources);
+    let own_times = OwnTimes::new(&profile, &sources);
     for it in &exact {
-        let is_call =
-            host.kind[it.event.index()] == HostKind::Python && it.evidence == Evidence::Exact;
-        let has_source = sources.has_text(&it.file);
-        if !is_call || !has_source {
+        let is_operator = host.kind[it.event.index()] == HostKind::Operator;
+        // The recorder's lines are what operators are held against where no tracer ran.
+        let counts = it.evidence == Evidence::Exact
+            && sources.has_text(&it.file)
+            && match host.kind[it.event.index()] {
+                HostKind::Python => true,
+                HostKind::Operator => truth.is_none() && sources.is_user_code(&it.file),
+                _ => false,
+            };
+        if !counts {
             continue;
         }
         let is_own = sources.is_user_code(&it.file);
-        let score = if is_own { &mut accuracy.own } else { &mut accuracy.library };
+        let score = match (is_operator, is_own) {
+            (true, _) => &mut accuracy.operators,
+            (false, true) => &mut accuracy.own,
+            (false, false) => &mut accuracy.library,
+        };
         let (truth, assigned) = ((it.file.as_str(), it.line), inferred.get(&it.event));
         if is_own {
-            accuracy.time.count(truth, assigned, own_time[it.event.index()]);
+            accuracy.time.count(truth, assigned, own_times.thread[it.event.index()]);
+            accuracy.device_time.count(truth, assigned, own_times.device[it.event.index()]);
         }
         let before = score.right;
         score.count(truth, assigned, host.duration[it.event.index()]);
@@ -142,7 +160,7 @@ pub(crate) fn measure(
         }
     }
     if let Some(truth) = truth {
-        operators(&profile, truth, &sources, &inferred, &own_time, &mut accuracy);
+        operators(&profile, truth, &sources, &inferred, &own_times, &mut accuracy);
     }
     accuracy
 }
@@ -152,7 +170,7 @@ fn operators(
     truth: &Path,
     sources: &RecordedSources,
     inferred: &HashMap<HostEventId, EventLine>,
-    own_time: &[Ns],
+    own_times: &OwnTimes,
     accuracy: &mut Accuracy,
 ) {
     let host = &profile.host;
@@ -169,7 +187,8 @@ fn operators(
         let recorded = frame.rsplit_once('(').and_then(|_| frame.split('(').next()).unwrap_or("");
         let file = sources.get(recorded).map_or(recorded, |source| source.key.as_str());
         let assigned = inferred.get(&event);
-        accuracy.time.count((file, line), assigned, own_time[event.index()]);
+        accuracy.time.count((file, line), assigned, own_times.thread[event.index()]);
+        accuracy.device_time.count((file, line), assigned, own_times.device[event.index()]);
         let before = accuracy.operators.right;
         accuracy.operators.count((file, line), assigned, host.duration[event.index()]);
         if accuracy.operators.right == before {
@@ -180,42 +199,63 @@ fn operators(
 
 /// By host event: of one directly below a frame of your code, its time without the frames of your code inside it; of
 /// these frames and of all other events, nothing.
-fn own_time(profile: &Profile, sources: &RecordedSources) -> Vec<Ns> {
-    let host = &profile.host;
-    let is_user_frame = |id: HostEventId| {
-        let name = profile.strings.get(host.name[id.index()]);
-        let frame = (host.kind[id.index()] == HostKind::Python).then(|| Frame::parse(name));
-        let source = frame.flatten().and_then(|frame| sources.get(frame.file));
-        source.is_some_and(|source| source.is_user_code)
-    };
-    let mut times = vec![Ns(0); host.len()];
-    // By thread, the open events: their end, and what has the time inside them, none inside frames of your code that
-    // nothing else has called; outside of all of your code, time has no owner at all.
-    let mut open: HashMap<ThreadId, Vec<(Ns, Owner)>> = HashMap::new();
-    for id in in_order(profile) {
-        let at = id.index();
-        let stack = open.entry(host.thread[at]).or_default();
-        while stack.last().is_some_and(|&(end, _)| end <= host.start[at]) {
-            stack.pop();
-        }
-        let around = stack.last().map_or(Owner::Library, |&(_, owner)| owner);
-        let owner = match around {
-            _ if is_user_frame(id) => {
-                if let Owner::Event(owner) = around {
-                    times[owner] -= host.duration[at];
-                }
-                Owner::UserFrame
-            }
-            Owner::UserFrame => {
-                times[at] = host.duration[at];
-                Owner::Event(at)
-            }
-            Owner::Event(_) | Owner::Library => around,
+struct OwnTimes {
+    /// On the thread of the event.
+    thread: Vec<Ns>,
+    /// On devices, of what was launched in that time.
+    device: Vec<Ns>,
+}
+
+impl OwnTimes {
+    fn new(profile: &Profile, sources: &RecordedSources) -> Self {
+        let host = &profile.host;
+        let is_user_frame = |id: HostEventId| {
+            let name = profile.strings.get(host.name[id.index()]);
+            let frame = (host.kind[id.index()] == HostKind::Python).then(|| Frame::parse(name));
+            let source = frame.flatten().and_then(|frame| sources.get(frame.file));
+            source.is_some_and(|source| source.is_user_code)
         };
-        stack.push((host.end(id), owner));
+        let mut times = vec![Ns(0); host.len()];
+        let mut owner_of: HashMap<HostEventId, usize> = HashMap::new();
+        // By thread, the open events: their end, and what has the time inside them, none inside frames of your code that
+        // nothing else has called; outside of all of your code, time has no owner at all.
+        let mut open: HashMap<ThreadId, Vec<(Ns, Owner)>> = HashMap::new();
+        for id in in_order(profile) {
+            let at = id.index();
+            let stack = open.entry(host.thread[at]).or_default();
+            while stack.last().is_some_and(|&(end, _)| end <= host.start[at]) {
+                stack.pop();
+            }
+            let around = stack.last().map_or(Owner::Library, |&(_, owner)| owner);
+            let owner = match around {
+                _ if is_user_frame(id) => {
+                    if let Owner::Event(owner) = around {
+                        times[owner] -= host.duration[at];
+                    }
+                    Owner::UserFrame
+                }
+                Owner::UserFrame => {
+                    times[at] = host.duration[at];
+                    Owner::Event(at)
+                }
+                Owner::Event(_) | Owner::Library => around,
+            };
+            if let (HostKind::Runtime, Owner::Event(owner)) = (host.kind[at], owner) {
+                owner_of.insert(id, owner);
+            }
+            stack.push((host.end(id), owner));
+        }
+        // Whole microseconds may leave more inside an event than it has.
+        let thread = times.into_iter().map(|it| it.max(Ns(0))).collect();
+        let mut device = vec![Ns(0); host.len()];
+        let launches = Launches::new(profile);
+        for id in profile.device.ids() {
+            if let Some(&owner) = launches.call(id).and_then(|it| owner_of.get(&it)) {
+                device[owner] += profile.device.duration[id.index()];
+            }
+        }
+        Self { thread, device }
     }
-    // Whole microseconds may leave more inside an event than it has.
-    times.into_iter().map(|it| it.max(Ns(0))).collect()
 }
 
 /// What the time inside an event belongs to.
@@ -259,5 +299,8 @@ fn unpacked(path: &Path) -> Vec<u8> {
 /// The file beside `trace` that has its stem and another ending.
 pub(crate) fn beside(trace: &Path, ending: &str) -> PathBuf {
     let name = trace.file_name().expect("a name").to_string_lossy();
-    trace.with_file_name(format!("{}{ending}", name.trim_end_matches(".json.gz")))
+    trace.with_file_name(format!(
+        "{}{ending}",
+        name.trim_end_matches(".json.gz").trim_end_matches(".pt.trace")
+    ))
 }

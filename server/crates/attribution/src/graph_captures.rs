@@ -11,6 +11,7 @@ use recorded::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::captured_chains::Chains;
 use crate::host_charges::Kept;
 use crate::names::Names;
 use crate::options::AttributionOptions;
@@ -40,6 +41,11 @@ pub struct CapturedLaunch {
     pub communicates: bool,
     /// Row of [`GraphCaptures::stacks`].
     pub stack: u32,
+    /// The name of the operator that launches it, or [`StrId::NONE`].
+    pub operator: StrId,
+    /// The number of its chain within the graph: launches of one chain follow one another on one stream. `None` of those of which
+    /// that is not known.
+    pub chain: Option<u32>,
 }
 
 /// A capture that goes on.
@@ -48,7 +54,7 @@ struct OpenCapture {
     around: Node,
     /// Captures that began within it; their nodes are its own.
     depth: usize,
-    launches: Vec<(HostEventId, DeviceKind)>,
+    launches: Vec<(HostEventId, DeviceKind, Option<u32>)>,
 }
 
 impl GraphCaptures {
@@ -71,7 +77,7 @@ impl GraphCaptures {
         let mut known = FxHashMap::default();
         for capture in captured_launches(profile, &events.order, &events.stack_of) {
             let mut launches = Vec::with_capacity(capture.launches.len());
-            for (call, kind) in capture.launches {
+            for (call, kind, chain) in capture.launches {
                 let operator = profile.host.runtime.external_id[profile.host.detail_row(call)];
                 let operator = operators.get(&operator).map_or("", |it| profile.strings.get(*it));
                 let name = kernel_name(profile, call, operator);
@@ -81,7 +87,10 @@ impl GraphCaptures {
                     .entry((stack, capture.around))
                     .or_insert_with(|| self.row(&events.stacks, stack, capture.around));
                 let communicates = is_collective(operator);
-                launches.push(CapturedLaunch { kind, name, communicates, stack });
+                // Libraries put collectives on streams of their own.
+                let chain = chain.filter(|_| !communicates);
+                let operator = self.strings.intern(operator);
+                launches.push(CapturedLaunch { kind, name, communicates, stack, operator, chain });
             }
             if !launches.is_empty() {
                 self.graphs.push(launches);
@@ -152,19 +161,24 @@ fn captured_launches(
     // By process, the capture that goes on; by thread, the end of the latest launch.
     let mut open: FxHashMap<StrId, usize> = FxHashMap::default();
     let mut launched_until = vec![None; profile.threads.len()];
+    let mut chains = Chains::new(profile);
     for &id in order {
+        if !open.is_empty() {
+            chains.see(profile, id);
+        }
         if host.kind[id.index()] != HostKind::Runtime {
             continue;
         }
         let name = profile.strings.get(host.name[id.index()]);
-        let thread = host.thread[id.index()].index();
-        let process = profile.threads[thread].pid;
+        let thread = host.thread[id.index()];
+        let process = profile.threads[thread.index()].pid;
         if begins_capture(name) {
             match open.get(&process) {
                 Some(&at) => captures[at].depth += 1,
                 None => {
                     open.insert(process, captures.len());
                     let around = stack_of[id.index()];
+                    chains.begin(thread);
                     captures.push(OpenCapture { around, depth: 0, launches: Vec::new() });
                 }
             }
@@ -182,10 +196,10 @@ fn captured_launches(
         let (start, correlation) =
             (host.start[id.index()], host.runtime.correlation[host.detail_row(id)]);
         // A call of the runtime may be recorded once more, as the call of the driver in it.
-        let is_within = launched_until[thread].is_some_and(|until| start < until);
+        let is_within = launched_until[thread.index()].is_some_and(|until| start < until);
         if !is_within && !ran.contains(&correlation) {
-            launched_until[thread] = Some(host.end(id));
-            captures[at].launches.push((id, kind));
+            launched_until[thread.index()] = Some(host.end(id));
+            captures[at].launches.push((id, kind, chains.of(thread)));
         }
     }
     captures

@@ -1,5 +1,6 @@
 //! Joins the graphs that one trace saw captured with the replays of them in another: which lines launched each kernel of a replay.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ledger::KernelClass;
@@ -12,8 +13,11 @@ use rustc_hash::FxHashMap;
 
 use crate::graph_captures::{CapturedLaunch, GraphCaptures};
 
-/// Ways to put launches on several streams that are tried, at most.
+/// Steps of the search for a way to put launches on several streams, at most.
 const MAX_TRIES: usize = 100_000;
+
+/// Parts of the names of kernels of cuBLAS, CUTLASS and the like, in lower case.
+const MATRIX_PRODUCTS: [&str; 5] = ["gemm", "gemv", "cutlass", "nvjet", "xmma"];
 
 /// How many replays of a trace were put on the lines of their capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +51,7 @@ struct Replay {
 }
 
 /// What the captures that fit a replay say of it, by its events in the order of their streams: rows of
-/// [`GraphCaptures::stacks`], and whether all captures that fit agree.
+/// [`GraphCaptures::stacks`], and whether nothing else fits.
 type StackRows = Vec<(u32, bool)>;
 
 /// What a replay runs on each of its streams.
@@ -187,13 +191,14 @@ impl<'a> ReplayMatcher<'a> {
     /// they do, they must agree.
     fn fitting(&self, replay: &Replay) -> Vec<(usize, StackRows)> {
         let graphs = self.captures.graphs.iter().enumerate();
-        let mut fitting: Vec<(usize, Vec<u32>)> =
+        let mut fitting: Vec<(usize, StackRows)> =
             graphs.filter_map(|(at, graph)| Some((at, self.pair(graph, replay)?))).collect();
         let agree: Vec<bool> = match fitting.split_first() {
             None => Vec::new(),
             Some(((_, first), others)) => {
-                let agrees =
-                    |(place, row): (usize, &u32)| others.iter().all(|it| it.1[place] == *row);
+                let agrees = |(place, row): (usize, &(u32, bool))| {
+                    others.iter().all(|it| it.1[place].0 == row.0)
+                };
                 first.iter().enumerate().map(agrees).collect()
             }
         };
@@ -203,68 +208,24 @@ impl<'a> ReplayMatcher<'a> {
         if agree.contains(&false) {
             fitting.retain(|(at, _)| is_named(*at));
         }
-        let with_agreement = |rows: Vec<u32>| rows.into_iter().zip(agree.iter().copied()).collect();
-        fitting.into_iter().map(|(at, rows)| (at, with_agreement(rows))).collect()
+        for (_, rows) in &mut fitting {
+            rows.iter_mut().zip(&agree).for_each(|(row, agree)| row.1 &= agree);
+        }
+        fitting
     }
 
-    /// The stack of each event of `replay`, in the order of its streams, if `graph` launches these. Each stream runs its part
-    /// in the order of the launches.
-    fn pair(&self, graph: &[CapturedLaunch], replay: &Replay) -> Option<Vec<u32>> {
+    /// The stack of each event of `replay`, in the order of its streams, if `graph` launches these, and whether it is certain.
+    /// Each stream runs its part in the order of the launches.
+    fn pair(&self, graph: &[CapturedLaunch], replay: &Replay) -> Option<StackRows> {
         let streams = &replay.streams;
         if streams.iter().map(Vec::len).sum::<usize>() != graph.len() {
             return None;
         }
         if let [only] = &streams[..] {
             let fits = graph.iter().zip(only).all(|(launch, event)| self.fits(launch, *event));
-            return fits.then(|| graph.iter().map(|it| it.stack).collect());
+            return fits.then(|| graph.iter().map(|it| (it.stack, true)).collect());
         }
-        let stream_of = self.streams_of(graph, streams)?;
-        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); streams.len()];
-        for (launch, stream) in graph.iter().zip(stream_of) {
-            rows[stream].push(launch.stack);
-        }
-        Some(rows.concat())
-    }
-
-    /// The stream that each launch ran on; of several possible ones, that on which it started first. `None` if there is no way to
-    /// put them, or names do not show which.
-    fn streams_of(
-        &self,
-        graph: &[CapturedLaunch],
-        streams: &[Vec<DeviceEventId>],
-    ) -> Option<Vec<usize>> {
-        let mut taken = vec![0; streams.len()];
-        // For each launch so far: the streams that it may be on and were not tried, and the one that is tried.
-        let mut tried: Vec<(Vec<usize>, usize)> = Vec::with_capacity(graph.len());
-        for _ in 0..MAX_TRIES {
-            let Some(launch) = graph.get(tried.len()) else {
-                return Some(tried.into_iter().map(|(_, stream)| stream).collect());
-            };
-            let mut possible: Vec<(Ns, usize, &str)> = Vec::new();
-            for (stream, events) in streams.iter().enumerate() {
-                let Some(&event) = events.get(taken[stream]) else { continue };
-                if self.fits(launch, event) {
-                    let start = self.profile.device.start[event.index()];
-                    possible.push((start, stream, self.name(event)));
-                }
-            }
-            let differ = possible.windows(2).any(|it| it[0].2 != it[1].2);
-            if launch.name.get().is_none() && differ {
-                return None;
-            }
-            // The first is the last of the list.
-            possible.sort_unstable_by(|one, other| other.cmp(one));
-            let mut untried: Vec<usize> = possible.into_iter().map(|(_, it, _)| it).collect();
-            while untried.is_empty() {
-                let (before, stream) = tried.pop()?;
-                taken[stream] -= 1;
-                untried = before;
-            }
-            let stream = untried.pop()?;
-            taken[stream] += 1;
-            tried.push((untried, stream));
-        }
-        None
+        StreamSearch::new(self, graph, streams).rows()
     }
 
     /// Whether `event` may be what `launch` launched.
@@ -277,6 +238,19 @@ impl<'a> ReplayMatcher<'a> {
         is_kind
             && (!launch.communicates || self.classes.class(event) == KernelClass::Communication)
             && name.is_none_or(|it| is_same_kernel(self.captures.strings.get(it), self.name(event)))
+    }
+
+    /// Whether the name of the kernel has that of the operator in it: `sin_kernel_cuda` of `aten::sin`, `CUDAFunctor_add` of
+    /// `aten::add_`, `sgemm` of a product of matrices.
+    fn is_named_after(&self, launch: &CapturedLaunch, event: DeviceEventId) -> bool {
+        let operator = launch.operator.get().map_or("", |it| self.captures.strings.get(it));
+        let operator = operator.rsplit("::").next().unwrap_or(operator);
+        let kernel = self.name(event).to_ascii_lowercase();
+        if matches!(operator, "mm" | "addmm" | "bmm" | "baddbmm" | "_scaled_mm") {
+            return MATRIX_PRODUCTS.iter().any(|it| kernel.contains(it));
+        }
+        let word = operator.trim_start_matches('_').split('_').next().unwrap_or_default();
+        word.len() > 2 && kernel.contains(word)
     }
 
     /// Why `replay` fits no capture.
@@ -292,6 +266,149 @@ impl<'a> ReplayMatcher<'a> {
         });
         RefusedReplay { kernels: events.len(), first, differs }
     }
+}
+
+/// Looks for the ways to put the launches of a graph on the streams of a replay, each stream in the order of the launches.
+struct StreamSearch<'a> {
+    matcher: &'a ReplayMatcher<'a>,
+    graph: &'a [CapturedLaunch],
+    streams: &'a [Vec<DeviceEventId>],
+    /// What goes on a stream as a whole, by places in the graph, in the order of the first.
+    chains: Vec<Vec<usize>>,
+    /// By stream, the launches on it so far.
+    taken: Vec<usize>,
+    /// Where the first chains are put for now.
+    tried: Vec<Tried>,
+}
+
+/// A stream that a chain may be on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// How many of its kernels have the name of their operator in theirs.
+    named: usize,
+    /// When it would start: the earlier, the greater.
+    start: Reverse<Ns>,
+    stream: usize,
+}
+
+/// A chain that is put on a stream for now.
+struct Tried {
+    place: Place,
+    /// The others that were not tried, the best last.
+    untried: Vec<Place>,
+}
+
+impl<'a> StreamSearch<'a> {
+    fn new(
+        matcher: &'a ReplayMatcher<'a>,
+        graph: &'a [CapturedLaunch],
+        streams: &'a [Vec<DeviceEventId>],
+    ) -> Self {
+        let are_named = are_named(graph);
+        let mut chains: Vec<Vec<usize>> = Vec::new();
+        let mut of_number: FxHashMap<u32, usize> = FxHashMap::default();
+        for (at, launch) in graph.iter().enumerate() {
+            // Names show it, whatever the program does.
+            let number = launch.chain.filter(|_| !are_named);
+            let new = chains.len();
+            let chain = number.map_or(new, |it| *of_number.entry(it).or_insert(new));
+            match chains.get_mut(chain) {
+                Some(chain) => chain.push(at),
+                None => chains.push(vec![at]),
+            }
+        }
+        let taken = vec![0; streams.len()];
+        Self { matcher, graph, streams, taken, tried: Vec::with_capacity(chains.len()), chains }
+    }
+
+    /// The stacks of the events, in the order of the streams. Of several ways it is that in which the most kernels have the names of
+    /// their operators, and of these, that in which chains start earliest; certain is what they agree on. `None` if there is no
+    /// way, or nothing shows which.
+    fn rows(mut self) -> Option<StackRows> {
+        let mut found: Option<StackRows> = None;
+        // Of launches with names, each is what starts first under its name.
+        let is_one_enough = are_named(self.graph);
+        for _ in 0..MAX_TRIES {
+            if let Some(chain) = self.chains.get(self.tried.len()) {
+                let places = self.places(chain)?;
+                if !self.put(places) && !self.put_elsewhere(found.is_some()) {
+                    return found;
+                }
+                continue;
+            }
+            let rows = self.stacks();
+            match &mut found {
+                None => found = Some(rows.into_iter().map(|it| (it, true)).collect()),
+                Some(found) => {
+                    found.iter_mut().zip(rows).for_each(|(one, other)| one.1 &= one.0 == other);
+                }
+            }
+            if is_one_enough || !self.put_elsewhere(true) {
+                return found;
+            }
+        }
+        // What other ways there are is not known.
+        found.map(|rows| rows.into_iter().map(|(row, _)| (row, false)).collect())
+    }
+
+    /// Where `chain` may be, the best last. `None` if it is a launch alone, and nothing shows which of several kernels it is.
+    fn places(&self, chain: &[usize]) -> Option<Vec<Place>> {
+        let mut places = Vec::new();
+        let mut first_names = Vec::new();
+        for (stream, events) in self.streams.iter().enumerate() {
+            let begin = self.taken[stream];
+            let Some(events) = events.get(begin..begin + chain.len()) else { continue };
+            let mut pairs = chain.iter().map(|&at| &self.graph[at]).zip(events);
+            if !pairs.clone().all(|(launch, event)| self.matcher.fits(launch, *event)) {
+                continue;
+            }
+            let named = pairs.clone().filter(|it| self.matcher.is_named_after(it.0, *it.1)).count();
+            let Some((_, &first)) = pairs.next() else { continue };
+            let start = Reverse(self.matcher.profile.device.start[first.index()]);
+            places.push(Place { named, start, stream });
+            first_names.push(self.matcher.name(first));
+        }
+        let launch = &self.graph[*chain.first()?];
+        let is_alone = launch.name.get().is_none() && launch.chain.is_none();
+        if is_alone && first_names.windows(2).any(|it| it[0] != it[1]) {
+            return None;
+        }
+        places.sort_unstable();
+        Some(places)
+    }
+
+    /// Puts the next chain on the last of `places`, if there is any.
+    fn put(&mut self, mut places: Vec<Place>) -> bool {
+        let Some(place) = places.pop() else { return false };
+        self.taken[place.stream] += self.chains[self.tried.len()].len();
+        self.tried.push(Tried { place, untried: places });
+        true
+    }
+
+    /// Takes back chains until one may be elsewhere, and puts it there: only `if_as_good`, where names speak as much for it.
+    fn put_elsewhere(&mut self, if_as_good: bool) -> bool {
+        while let Some(Tried { place, mut untried }) = self.tried.pop() {
+            self.taken[place.stream] -= self.chains[self.tried.len()].len();
+            untried.retain(|it| !if_as_good || it.named >= place.named);
+            if self.put(untried) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn stacks(&self) -> Vec<u32> {
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); self.streams.len()];
+        for (chain, Tried { place, .. }) in self.chains.iter().zip(&self.tried) {
+            rows[place.stream].extend(chain.iter().map(|&at| self.graph[at].stack));
+        }
+        rows.concat()
+    }
+}
+
+/// Whether the names of all kernels of a graph are known.
+fn are_named(graph: &[CapturedLaunch]) -> bool {
+    graph.iter().all(|it| it.name.get().is_some())
 }
 
 /// Whether `launched` and `ran` name the same kernel; one of them may be mangled.

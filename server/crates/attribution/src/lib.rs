@@ -19,9 +19,11 @@
 //! 5. `charge`: what hangs on those events;
 //! 6. `post`: amounts per stack to amounts per line.
 //!
-//! Beside these, `graph_captures` takes from the walk over one trace what `graph_replays` joins with another.
+//! Beside these, `graph_captures` takes from the walk over one trace what `graph_replays` joins with another, with which of its
+//! launches are on one stream (`captured_chains`).
 
 mod callers;
+mod captured_chains;
 mod charge;
 mod checkpoints;
 mod compile_log;

@@ -199,6 +199,10 @@ pub(crate) fn join_captures_of(
         }
         of_trace.push((capture, first..graphs.graphs.len()));
     }
+    if replays_graph(profile) {
+        // What was captured while the steps were recorded.
+        graphs.add(profile, sources, options);
+    }
     if !graphs.has_lines() && !graphs.graphs.is_empty() {
         for (capture, _) in of_trace.iter_mut().filter(|(_, graphs)| !graphs.is_empty()) {
             let message = "not used: the capture was recorded without Python stacks; record it with with_stack=True";

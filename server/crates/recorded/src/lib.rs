@@ -39,7 +39,7 @@ pub use order::{in_order, order_key};
 pub use packages::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY};
 pub use runtime_calls::{
     begins_capture, ends_capture, is_asynchronous_copy, is_blocking_call, launches_graph,
-    launches_kernel, put_on_stream, reserves_memory,
+    launches_kernel, put_on_stream, records_event, reserves_memory, waits_for_event,
 };
 pub use sources::{
     CommitId, GitBlob, RecordedCommit, RecordedSource, RecordedSources, TextOrigin, TextThatRan,

@@ -31,6 +31,18 @@ pub fn ends_capture(name: &str) -> bool {
     name.contains("StreamEndCapture")
 }
 
+/// Whether the call `name` records an event on a stream, for others to wait for.
+#[must_use]
+pub fn records_event(name: &str) -> bool {
+    name.contains("EventRecord")
+}
+
+/// Whether the call `name` lets a stream wait for an event of another one.
+#[must_use]
+pub fn waits_for_event(name: &str) -> bool {
+    name.contains("StreamWaitEvent")
+}
+
 /// Whether the call `name` launches a graph, all of whose kernels it is the launch of.
 #[must_use]
 pub fn launches_graph(name: &str) -> bool {
@@ -132,6 +144,8 @@ mod tests {
             assert_eq!(launches_kernel(name), expected == kernel, "{name}");
         }
         assert!(launches_graph("hipGraphLaunch") && !launches_graph("cudaLaunchKernel"));
+        assert!(records_event("cudaEventRecordWithFlags") && records_event("hipEventRecord"));
+        assert!(waits_for_event("hipStreamWaitEvent") && !waits_for_event("cudaEventQuery"));
         assert!(begins_capture("cudaStreamBeginCapture_v10000"));
         assert!(ends_capture("hipStreamEndCapture") && !ends_capture("hipStreamBeginCapture"));
     }
