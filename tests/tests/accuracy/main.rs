@@ -67,6 +67,7 @@ fn every_recording_has_the_accuracy_that_is_written_down() {
         "cpu/torch2.1.2-python3.9",
         "cpu/torch2.11.0",
         "cpu/torch2.15.0",
+        "cuda/torch2.11.0",
         "truth/torch2.11.0",
         "truth/torch2.15.0",
         "truth/torch2.15.0-python3.13",
@@ -76,11 +77,13 @@ fn every_recording_has_the_accuracy_that_is_written_down() {
         "right / wrong of all", "your code's calls", "libraries' calls", "operators"
     );
     for folder in folders {
-        let (mut calls, mut time) = (Score::default(), OwnTime::default());
+        let mut calls = Score::default();
+        let [mut time, mut device_time] = [OwnTime::default(); 2];
         for trace in traces(folder) {
             let it = accuracy(&trace, true);
             calls.add(&it.own);
             time.add(&it.time);
+            device_time.add(&it.device_time);
             let name = trace.file_name().unwrap_or_default().to_string_lossy();
             let name = format!("{folder}/{}", name.trim_end_matches(".json.gz"));
             let [own, library, operators] = [&it.own, &it.library, &it.operators].map(cell);
@@ -90,6 +93,7 @@ fn every_recording_has_the_accuracy_that_is_written_down() {
         if !folder.contains("torch1.13") && !folder.contains("torch2.1.") {
             assert!(time.wrong.0 * 2_000 <= time.right.0, "{folder}: {time:?}");
         }
+        assert!(device_time.wrong.0 * 1_000 <= device_time.right.0, "{folder}: {device_time:?}");
         if folder.starts_with("cpu") {
             assert!(permille(calls.right, &calls) >= 985, "{folder}: {calls:?}");
             assert!(permille(calls.wrong, &calls) < 15, "{folder}: {calls:?}");

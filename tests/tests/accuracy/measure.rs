@@ -136,7 +136,7 @@ pub(crate) fn measure(
             && sources.has_text(&it.file)
             && match host.kind[it.event.index()] {
                 HostKind::Python => true,
-                HostKind::Operator => truth.is_none() && sources.is_user_code(&it.file),
+                HostKind::Operator => truth.is_none() && own_times.is_direct[it.event.index()],
                 _ => false,
             };
         if !counts {
@@ -204,6 +204,8 @@ struct OwnTimes {
     thread: Vec<Ns>,
     /// On devices, of what was launched in that time.
     device: Vec<Ns>,
+    /// Whether it is directly below a frame of your code.
+    is_direct: Vec<bool>,
 }
 
 impl OwnTimes {
@@ -216,6 +218,7 @@ impl OwnTimes {
             source.is_some_and(|source| source.is_user_code)
         };
         let mut times = vec![Ns(0); host.len()];
+        let mut is_direct = vec![false; host.len()];
         let mut owner_of: HashMap<HostEventId, usize> = HashMap::new();
         // By thread, the open events: their end, and what has the time inside them, none inside frames of your code that
         // nothing else has called; outside of all of your code, time has no owner at all.
@@ -236,6 +239,7 @@ impl OwnTimes {
                 }
                 Owner::UserFrame => {
                     times[at] = host.duration[at];
+                    is_direct[at] = true;
                     Owner::Event(at)
                 }
                 Owner::Event(_) | Owner::Library => around,
@@ -254,7 +258,7 @@ impl OwnTimes {
                 device[owner] += profile.device.duration[id.index()];
             }
         }
-        Self { thread, device }
+        Self { thread, device, is_direct }
     }
 }
 

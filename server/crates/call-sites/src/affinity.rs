@@ -337,7 +337,10 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                         HeldValue::NotOfSelf => costs.getattr_other,
                     })
                 }
-                ("__setattr__" | "__set__", Access::Store) => Some(costs.special_method),
+                // `__setattr__ = __checked_setattr__` in a class leaves the name of the function.
+                (_, Access::Store) if name == "__set__" || name.ends_with("setattr__") => {
+                    Some(costs.special_method)
+                }
                 ("__delattr__" | "__delete__", Access::Delete) => Some(costs.special_method),
                 // A property; one without a decorator is hardly any.
                 _ if is_property => match &key.source {
@@ -745,8 +748,9 @@ fn builtin(
         SiteKind::Operator { op, .. } => {
             binary_methods(*op).contains(&name).then_some(costs.builtin_special)
         }
-        SiteKind::Iterate(_) => matches!(name, "__iter__" | "__next__" | "next" | "iter")
-            .then_some(costs.builtin_iteration),
+        SiteKind::Iterate(_) => (!site.is_builtin_iterable
+            && matches!(name, "__iter__" | "__next__" | "next" | "iter"))
+        .then_some(costs.builtin_iteration),
         SiteKind::Attribute { .. } => {
             matches!(name, "__getattribute__" | "__get__").then_some(costs.builtin_attribute)
         }
