@@ -74,6 +74,9 @@ GIT_SECONDS = 5
 COMPILE_LOG = "dedicated_log_torch_trace_"
 """What the names of the logs that ``torch.compile`` writes to the folder ``TORCH_TRACE`` begin with."""
 
+FRAME_FILE = re.compile(r'^  File "(.+)", line \d+, in ', re.MULTILINE)
+"""The file of a frame in a stack as Python formats it."""
+
 KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
 """Name of the record that says which lines each kernel was made from."""
 
@@ -997,15 +1000,16 @@ class _Sources:
 
     def document(self, index, knows_what_ran):
         """What a side-car holds of it. ``index`` numbers the strings; where it ``knows_what_ran``, it names each file
-        that ran, by itself or in the name of a function.
+        that ran, by itself or in the name of a function. What was compiled ran in generated code.
         """
         self.read()
         ran = {name.rpartition("): ")[0].rpartition("(")[0] for name in index}.union(index)
+        compiled = _compiled_files()
         prefixes = _path_prefixes()
         files, left = [], MAX_TEXTS
         for path, text in self._texts.items():
             name = _recorded_path(path, prefixes)
-            if text is None or (knows_what_ran and name not in ran):
+            if text is None or (knows_what_ran and name not in ran and path not in compiled):
                 continue
             encoded = text.encode("utf-8", "replace")
             is_kept = len(encoded) <= min(MAX_TEXT, left)
@@ -1190,6 +1194,27 @@ def _write_compile_log(path):
             _write_gzip(path, b"".join(records))
     except Exception as error:
         _warn(f"the log of torch.compile is not beside the recording: {_reason(error)}", stacklevel=5)
+
+
+def _compiled_files():
+    """The paths of the files whose lines kernels were made from, as the log of ``torch.compile`` names them; none where it
+    cannot be read, which the writing of the log warns of.
+    """
+    files = set()
+    try:
+        log = _own_compile_log(os.environ.get("TORCH_TRACE"))
+        if log is not None:
+            with open(log, "rb") as lines:
+                is_of_kernels = False
+                for line in lines:
+                    if line.startswith(b"\t") and is_of_kernels:
+                        stacks = json.loads(line)
+                        frames = (frame for stack in stacks.values() for it in stack for frame in FRAME_FILE.findall(it))
+                        files.update(frames)
+                    is_of_kernels = KERNEL_STACKS in line
+    except (OSError, ValueError, AttributeError, TypeError):
+        pass
+    return files
 
 
 def _own_compile_log(folder):

@@ -575,6 +575,20 @@ class Texts(RecordingTest):
         sources = recorder._Sources()
         self.assertEqual(sources.document({"ipykernel_1/17.py(1): <module>": 0}, True)["files"][0]["text"], "a()\nb()")
 
+    def test_those_that_kernels_were_made_from_are_written(self):
+        self.module("train", "step\n")
+        layer = self.module("layer", "y = x.sin()\n")
+        self.module("never", "x = 1\n")
+        logs = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
+        self.enter(mock.patch.dict(os.environ, TORCH_TRACE=str(logs)))
+        stack = f'  File "/lib/torch/x.py", line 3, in f\n    g()\n  File "{layer}", line 1, in forward\n    y = x.sin()\n'
+        prefix = f"V1121 20:49:57.438000 {os.getpid()} torch/x.py:1] "
+        record = '{"artifact": {"name": "inductor_provenance_tracking_kernel_stack_traces"}}\n\t'
+        log = logs / "dedicated_log_torch_trace_a.log"
+        log.write_text(prefix + record + json.dumps({"k:1": [stack]}) + "\n" + prefix + record + "{broken")
+        self.record(6, lines=False)
+        self.assertEqual(self.sources().keys(), {"train.py", "layer.py"})
+
     def test_large_texts_have_a_hash_alone(self):
         self.module("train", "#" * 40)
         with mock.patch.object(recorder, "MAX_TEXT", 10):
