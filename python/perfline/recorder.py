@@ -1209,7 +1209,9 @@ def _compiled_files():
                 for line in lines:
                     if line.startswith(b"\t") and is_of_kernels:
                         stacks = json.loads(line)
-                        frames = (frame for stack in stacks.values() for it in stack for frame in FRAME_FILE.findall(it))
+                        frames = (
+                            frame for stack in stacks.values() for it in stack for frame in FRAME_FILE.findall(it)
+                        )
                         files.update(frames)
                     is_of_kernels = KERNEL_STACKS in line
     except (OSError, ValueError, AttributeError, TypeError):

@@ -581,7 +581,9 @@ class Texts(RecordingTest):
         self.module("never", "x = 1\n")
         logs = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
         self.enter(mock.patch.dict(os.environ, TORCH_TRACE=str(logs)))
-        stack = f'  File "/lib/torch/x.py", line 3, in f\n    g()\n  File "{layer}", line 1, in forward\n    y = x.sin()\n'
+        stack = (
+            f'  File "/lib/torch/x.py", line 3, in f\n    g()\n  File "{layer}", line 1, in forward\n    y = x.sin()\n'
+        )
         prefix = f"V1121 20:49:57.438000 {os.getpid()} torch/x.py:1] "
         record = '{"artifact": {"name": "inductor_provenance_tracking_kernel_stack_traces"}}\n\t'
         log = logs / "dedicated_log_torch_trace_a.log"
