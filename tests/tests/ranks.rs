@@ -239,3 +239,31 @@ fn nccl_ranks_wait_as_a_plain_count_says() {
     // From the first begin to the last end; the longest step of a rank takes 18.7 ms.
     assert_eq!(compared.replay.expect("a replay").step().0 / 1000, 19_526);
 }
+
+/// The text of a line of the workload of the pipeline.
+fn pipeline_text(line: Option<&ledger::LineKey>) -> String {
+    let path = repository().join("fixtures/workloads/pipeline.py");
+    let text = std::fs::read_to_string(path).expect("the workload");
+    let line = line.and_then(|it| text.lines().nth(it.line as usize - 1));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn the_late_stage_of_a_pipeline_and_its_line_are_named() {
+    let ledger = fixture("pipeline.slow_stage");
+    let compared = compared(&ledger);
+    for it in &compared.ranks {
+        eprintln!("{it:?}");
+    }
+    for it in &compared.lines {
+        eprintln!("{} {it:?}", pipeline_text(it.line.as_ref()));
+    }
+    eprintln!("{:?} {:?}", compared.matched.len(), compared.unmatched);
+    eprintln!("{:?}", compared.waited_for);
+    eprintln!("{:?}", compared.straggler);
+    eprintln!("{:?}", compared.replay.as_ref().map(|it| it.step()));
+    for it in insights::find(&ledger, &insights::RuleOptions::default()) {
+        eprintln!("{:?} {:?}", it.rule, it.place);
+    }
+    panic!();
+}

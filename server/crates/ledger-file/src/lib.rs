@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -304,6 +304,7 @@ mod tests {
             bytes: None,
             is_on_device: true,
             line: Some(key),
+            message: None,
         };
         let call = CollectiveCall {
             start: Ns(5),

@@ -43,6 +43,44 @@ pub struct CollectiveSite {
     pub is_on_device: bool,
     /// The line that amounts of its launch are charged to, where it is known.
     pub line: Option<LineKey>,
+    /// Of what goes from one rank to one other: which end of it this is, where the recording says.
+    pub message: Option<MessageEnd>,
+}
+
+/// One end of what goes from one rank to one other.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct MessageEnd {
+    /// What the rank does.
+    pub direction: Direction,
+    /// The rank at the other end, by its number in the job.
+    pub peer: u32,
+    /// The tag that both ends name, where it is recorded. NCCL has none.
+    pub tag: Option<i64>,
+}
+
+/// In which direction a message goes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub enum Direction {
+    /// Away from the rank.
+    Send,
+    /// To the rank.
+    Receive,
+}
+
+impl Direction {
+    /// What the name of an operator, range or collective says: `c10d::recv_`, `gloo:send`, `nccl:send 0->1`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        match (name.contains("send"), name.contains("recv")) {
+            (true, false) => Some(Self::Send),
+            (false, true) => Some(Self::Receive),
+            _ => None,
+        }
+    }
 }
 
 /// A process group, as far as the recording names it.
@@ -210,6 +248,12 @@ impl CollectiveKind {
                 | Self::AllToAll
                 | Self::Barrier
         )
+    }
+
+    /// Whether it goes from one rank to one other.
+    #[must_use]
+    pub fn is_message(self) -> bool {
+        self == Self::PointToPoint
     }
 
     /// Whether all ranks give messages of one size.

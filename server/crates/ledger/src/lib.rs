@@ -26,8 +26,8 @@ mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
-    Blocked, CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup,
-    RankCommunication, TimeRange,
+    Blocked, CollectiveCall, CollectiveKind, CollectiveSite, Direction, GroupMembers, MessageEnd,
+    ProcessGroup, RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
 pub use kernel_name::shorten_kernel_name;

@@ -496,6 +496,7 @@ mod tests {
                 bytes: Some(Bytes(rest[0])),
                 is_on_device: true,
                 line: None,
+                message: None,
             };
             let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1), blocked: Blocked { from: Ns(rest[2]), until: Ns(rest[3]) } };
             let range = TimeRange { start: Ns(rest[0]), end: Ns(rest[1]) };

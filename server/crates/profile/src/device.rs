@@ -49,7 +49,7 @@ pub struct DeviceEvents {
     pub message: Vec<MessageId>,
     /// The distinct launch shapes.
     pub shapes: LaunchShapes,
-    /// The messages of collectives.
+    /// The messages of collectives, and those that operators name.
     pub messages: Vec<Message>,
 }
 
@@ -80,7 +80,13 @@ impl DeviceEvents {
     /// What the collective `id` communicates, where its arguments are recorded.
     #[must_use]
     pub fn message_of(&self, id: DeviceEventId) -> Option<&Message> {
-        self.messages.get(self.message.get(id.index())?.0 as usize)
+        self.message(*self.message.get(id.index())?)
+    }
+
+    /// The row of [`Self::messages`] behind a handle; `None` for [`MessageId::NONE`].
+    #[must_use]
+    pub fn message(&self, id: MessageId) -> Option<&Message> {
+        self.messages.get(id.0 as usize)
     }
 
     /// Takes out the rows `gone`; the rows behind them move up, so that their handles change.
@@ -122,7 +128,7 @@ impl DeviceEvents {
     }
 }
 
-/// What a collective communicates, as the arguments of its kernel say. -1 and [`StrId::NONE`] stand for what is absent.
+/// What a collective communicates, as the arguments of its kernel, or of the `record_param_comms` around its launch, say. -1 and [`StrId::NONE`] stand for what is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// `Collective name`.
@@ -141,6 +147,10 @@ pub struct Message {
     pub group_size: i64,
     /// `Seq`: the number of the collective in its process group.
     pub sequence: i64,
+    /// `Src Rank` of a `recv`: the rank that sends, by its number in the job.
+    pub source: i64,
+    /// `Dst Rank` of a `send`: the rank that receives, by its number in the job.
+    pub destination: i64,
 }
 
 /// A row of [`DeviceEvents::messages`].

@@ -1,6 +1,6 @@
 //! What ran on the host, as columns.
 
-use crate::{HostEventId, Ns, StrId, ThreadId, keep_rows};
+use crate::{HostEventId, MessageId, Ns, StrId, ThreadId, keep_rows};
 
 /// What a host event is. The order is the nesting order of events that start and end together: a range holds a
 /// Python call, a Python call holds an operator, an operator holds a runtime call.
@@ -156,6 +156,7 @@ impl HostEvents {
             input_dims,
             input_types,
             concrete_inputs,
+            message,
             line,
         } = operators;
         keep_rows(external_id, &is_operator_kept);
@@ -165,6 +166,7 @@ impl HostEvents {
         keep_rows(input_dims, &is_operator_kept);
         keep_rows(input_types, &is_operator_kept);
         keep_rows(concrete_inputs, &is_operator_kept);
+        keep_rows(message, &is_operator_kept);
         keep_rows(line, &is_operator_kept);
         let RuntimeCalls { correlation, external_id, kernel } = runtime;
         keep_rows(correlation, &is_runtime_kept);
@@ -217,6 +219,8 @@ pub struct Operators {
     pub input_types: Vec<StrId>,
     /// `Concrete Inputs` (the values of scalars and lists) as the JSON text of the file, or [`StrId::NONE`].
     pub concrete_inputs: Vec<StrId>,
+    /// What a `record_param_comms` says of a collective: a row of [`crate::DeviceEvents::messages`], or [`MessageId::NONE`].
+    pub message: Vec<MessageId>,
     /// Where the operator was run, as `file:line`, or [`StrId::NONE`]: what a memory snapshot of the same run shows.
     /// Empty without one.
     pub line: Vec<StrId>,

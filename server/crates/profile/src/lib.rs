@@ -128,6 +128,7 @@ mod tests {
                     host.operators.input_dims.push(StrId::NONE);
                     host.operators.input_types.push(StrId::NONE);
                     host.operators.concrete_inputs.push(StrId::NONE);
+                    host.operators.message.push(MessageId::NONE);
                 }
                 HostKind::Runtime => {
                     host.runtime.correlation.push(id);

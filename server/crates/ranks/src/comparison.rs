@@ -10,7 +10,7 @@ use crate::rank_summary::{RankSummary, rank_summary};
 use crate::replay::JobReplay;
 use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
-use crate::waited_for::{CollectiveTime, waited_for};
+use crate::waited_for::{CollectiveTime, Standstills, waited_for};
 use crate::waits::{Moved, Shares};
 
 /// The ranks of a run beside each other.
@@ -20,9 +20,10 @@ pub struct Comparison {
     pub world_size: Option<u32>,
     /// Each recorded rank.
     pub ranks: Vec<RankSummary>,
-    /// The collectives that at least two ranks recorded, by the aligned clocks.
+    /// The collectives and messages that at least two ranks recorded, by the aligned clocks.
     pub matched: Vec<Matched>,
-    /// Collectives of which one rank alone is recorded, or whose parts cannot be of one collective.
+    /// Collectives of which one rank alone is recorded, or whose parts cannot be of one collective, and sends and receives of which
+    /// it is not known which belong together.
     pub unmatched: u64,
     /// What the clocks differ by.
     pub clocks: Clocks,
@@ -44,7 +45,7 @@ pub struct LineCommunication {
     pub line: Option<LineKey>,
     /// What is communicated.
     pub kind: CollectiveKind,
-    /// Collectives, each once however many ranks took part.
+    /// Collectives, each once however many ranks took part; a message counts at the line that sends and at the one that receives.
     pub collectives: u64,
     /// How long ranks waited, added up over ranks. Time in which a rank waits in several of them at once counts once.
     pub wait: Ns,
@@ -86,7 +87,7 @@ impl AlignedCollectives {
     pub fn waited_for(&self) -> BTreeMap<u32, Ns> {
         let parts = self.matched.iter().flat_map(|it| &it.parts);
         let mut sums: BTreeMap<u32, Ns> = parts.map(|it| (it.rank, Ns::ZERO)).collect();
-        for ((_, rank), time) in waited_for(&self.matched) {
+        for ((_, rank), time) in waited_for(&self.matched, &Standstills::new(&self.matched)) {
             let sum = sums.entry(rank).or_default();
             *sum = sum.saturating_add(time);
         }
@@ -110,12 +111,13 @@ impl Comparison {
         }
         let host_of = |rank| host_of(ledger, rank);
         let AlignedCollectives { matched, unmatched, clocks } = AlignedCollectives::new(ledger);
-        let waited_for = waited_for(&matched);
+        let standstills = Standstills::new(&matched);
+        let waited_for = waited_for(&matched, &standstills);
         let ranks: Vec<RankSummary> = ranks_of(ledger)
             .into_iter()
             .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched, &waited_for))
             .collect();
-        let mut straggler = straggler(ledger, &ranks, &matched, &waited_for);
+        let mut straggler = straggler(ledger, &ranks, &matched, &standstills, &waited_for);
         let replay = match &straggler {
             Some(_) => JobReplay::new(communication, &matched, &clocks),
             None => None,
@@ -188,14 +190,19 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
             let time = mine.times.entry(part.rank).or_default();
             time.add(part.start, part.end, it.wait(part));
         }
-        // Ranks that launch one collective from several lines are rare: it is counted on that of the first.
-        let line = it.parts.first().and_then(|part| part.line.as_ref());
-        let Some(mine) = sums.get_mut(&(line, it.kind)) else { continue };
-        mine.collectives += 1;
-        *mine.last.entry(it.last()).or_default() += 1;
-        mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
-        mine.has_all_sizes &= it.bytes.is_some();
-        mine.moved.add(it, world_size);
+        // Ranks that launch one collective from several lines are rare: it is counted on that of the first. A message is sent
+        // by one line and received by another.
+        let mut lines: Vec<_> = it.parts.iter().map(|part| part.line.as_ref()).collect();
+        lines.truncate(if it.route.is_some() { 2 } else { 1 });
+        lines.dedup();
+        for line in lines {
+            let Some(mine) = sums.get_mut(&(line, it.kind)) else { continue };
+            mine.collectives += 1;
+            *mine.last.entry(it.last()).or_default() += 1;
+            mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
+            mine.has_all_sizes &= it.bytes.is_some();
+            mine.moved.add(it, world_size);
+        }
     }
     let mut lines: Vec<LineCommunication> = sums
         .into_iter()

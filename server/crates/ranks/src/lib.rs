@@ -1,6 +1,6 @@
 //! What the ranks of a run say together: `docs/accounting.md`, Several ranks.
 //!
-//! *Owns*: which collectives of the ranks are one (`matching`), what their clocks differ by (`clocks`), how long each rank
+//! *Owns*: which collectives of the ranks are one (`matching`), which sends and receives are (`messages`), what their clocks differ by (`clocks`), how long each rank
 //! waited for others and how long was transferred (`waits`), for whom (`waited_for`), which rank is late and which line differs there (`straggler`),
 //! how much shorter a step of the job would be without (`replay`),
 //! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank, by line and by collective
@@ -14,6 +14,7 @@
 mod clocks;
 mod comparison;
 mod matching;
+mod messages;
 mod operations;
 mod rank_steps;
 mod rank_summary;
@@ -26,6 +27,7 @@ mod waits;
 pub use clocks::{Clock, Clocks};
 pub use comparison::{AlignedCollectives, Comparison, LineCommunication};
 pub use matching::{Matched, Part};
+pub use messages::Route;
 pub use operations::{Bandwidth, CommunicationOperation, operations};
 pub use rank_steps::{RankStep, rank_steps};
 pub use rank_summary::RankSummary;

@@ -6,7 +6,9 @@ use ledger::{
     Blocked, Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication,
 };
 
-/// A collective, with the part of each recorded rank in it.
+use crate::messages::{Route, messages};
+
+/// A collective, or a message from one rank to one other, with the part of each recorded rank in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matched {
     /// What was communicated.
@@ -19,8 +21,10 @@ pub struct Matched {
     pub bytes: Option<Bytes>,
     /// The step in which it was launched.
     pub step: Option<u32>,
-    /// By rank; at least two.
+    /// By rank; at least two. Of a message, that of the rank that sends and that of the one that receives.
     pub parts: Vec<Part>,
+    /// Of a message from one rank to one other: between whom.
+    pub route: Option<Route>,
 }
 
 /// One rank's part in a collective.
@@ -70,15 +74,15 @@ enum CollectivePosition {
 }
 
 /// A call with where it was made.
-type SitedCall<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
+pub(crate) type SitedCall<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
 
-/// The collectives that at least two ranks recorded, by the clocks of the recordings, and the number of calls that have no
-/// partner. What goes from one rank to one other is left out.
+/// The collectives and messages that at least two ranks recorded, by the clocks of the recordings, and the number of calls that
+/// have no partner.
 pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>, u64) {
     let mut by_key: BTreeMap<MatchKey, BTreeMap<u32, Vec<SitedCall<'_>>>> = BTreeMap::new();
     for (&rank, communication) in ranks {
         for (site, calls) in &communication.sites {
-            if site.kind == CollectiveKind::PointToPoint {
+            if site.kind.is_message() {
                 continue;
             }
             let key = MatchKey {
@@ -91,8 +95,7 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
             mine.extend(calls.iter().map(|call| (call, site.line.as_ref(), site.bytes)));
         }
     }
-    let mut found = Vec::new();
-    let mut alone = 0;
+    let (mut found, mut alone) = messages(ranks);
     for (key, by_rank) in by_key {
         let mut places: BTreeMap<CollectivePosition, Vec<(u32, SitedCall<'_>)>> = BTreeMap::new();
         let is_numbered = by_rank.values().flatten().all(|(call, ..)| call.sequence.is_some());
@@ -121,13 +124,14 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
                 bytes: calls.iter().filter_map(|(_, (.., bytes))| *bytes).max(),
                 step: calls.iter().find_map(|(_, (call, ..))| call.step),
                 parts: calls.iter().map(|(rank, call)| part(*rank, call)).collect(),
+                route: None,
             });
         }
     }
     (found, alone)
 }
 
-fn part(rank: u32, &(call, line, bytes): &SitedCall<'_>) -> Part {
+pub(crate) fn part(rank: u32, &(call, line, bytes): &SitedCall<'_>) -> Part {
     let &CollectiveCall { start, end, blocked, .. } = call;
     Part { rank, start, end, blocked, bytes, line: line.cloned() }
 }

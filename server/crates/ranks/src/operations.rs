@@ -63,7 +63,7 @@ struct OperationKey<'a> {
 
 impl<'a> OperationKey<'a> {
     fn of_site(site: &'a CollectiveSite) -> Self {
-        let CollectiveSite { kind, group, bytes, is_on_device, line: _ } = site;
+        let CollectiveSite { kind, group, bytes, is_on_device, line: _, message: _ } = site;
         Self { kind: *kind, group, bytes: *bytes, is_on_device: *is_on_device }
     }
 
@@ -193,6 +193,7 @@ mod tests {
             bytes,
             is_on_device: true,
             line: line.clone(),
+            message: None,
         };
         RankCommunication {
             world_size: Some(2),
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!((reduce.calls, reduce.time, reduce.wait), (2, Ns(120), Some(Ns(100))));
         let expected = Bandwidth { algorithm: 0.8e9, bus: Some(0.8e9), is_of_transfer: true };
         assert_eq!(reduce.bandwidth, Some(expected));
-        // What goes from one rank to one other is matched with nothing.
+        // A message of which the other end is not recorded is matched with nothing.
         assert_eq!((found[1].calls, found[1].wait), (2, None));
     }
 }

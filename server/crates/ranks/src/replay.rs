@@ -10,6 +10,7 @@ use ledger::{Ns, ProcessGroup, RankCommunication, TimeRange};
 
 use crate::clocks::Clocks;
 use crate::matching::Matched;
+use crate::messages::Route;
 use crate::spread::median;
 
 /// A collective that begins so soon after another one of its rank was queued behind it.
@@ -36,7 +37,7 @@ pub struct JobReplay {
 #[derive(Debug, Clone, Copy)]
 struct ReplayPart {
     collective: usize,
-    /// What of its rank runs one after the other: the collectives of a group.
+    /// What of its rank runs one after the other: the collectives of a group, the messages to or from one other rank in it.
     queue: usize,
     start: Ns,
     end: Ns,
@@ -44,6 +45,8 @@ struct ReplayPart {
     blocked: Option<TimeRange>,
     /// Whether it may end before all have begun.
     is_alone: bool,
+    /// Of a message, the step in which it was launched.
+    message_step: Option<Option<u32>>,
     /// The part of the same rank that this one follows in its queue.
     behind: Option<usize>,
     /// Whether it begins as soon as that one ends.
@@ -113,12 +116,13 @@ impl JobReplay {
         if events.is_empty() {
             return None;
         }
-        let mut queues: BTreeMap<(u32, bool, &ProcessGroup), usize> = BTreeMap::new();
+        let mut queues: BTreeMap<(u32, bool, &ProcessGroup, Option<Route>), usize> =
+            BTreeMap::new();
         for it in matched {
             let arrival = it.all_began();
             for part in &it.parts {
                 let index = replay.ranks.get(&part.rank).copied()?;
-                let is_alone = !it.kind.is_synchronising() && part.end <= arrival;
+                let is_alone = it.is_alone(part);
                 let kind = replay.parts.len();
                 let (start, end) = (part.start, part.end.max(part.start));
                 events.push((start, 1, event(index, start, EventKind::Start(kind))));
@@ -138,7 +142,7 @@ impl JobReplay {
                     ending(blocked.end, EventKind::Resume(kind));
                 }
                 let n_queues = queues.len();
-                let queue = queues.entry((part.rank, it.is_on_device, &it.group));
+                let queue = queues.entry((part.rank, it.is_on_device, &it.group, it.route));
                 replay.parts.push(ReplayPart {
                     queue: *queue.or_insert(n_queues),
                     collective: replay.arrivals.len(),
@@ -146,6 +150,7 @@ impl JobReplay {
                     end,
                     blocked,
                     is_alone,
+                    message_step: it.route.map(|_| it.step),
                     behind: None,
                     is_queued: false,
                 });
@@ -211,6 +216,11 @@ impl JobReplay {
         let mut works: BTreeMap<Key, Vec<(usize, Ns)>> = BTreeMap::new();
         for (index, event) in self.events.iter().enumerate() {
             let key = match event.kind {
+                EventKind::Start(part) | EventKind::Resume(part)
+                    if self.parts[part].message_step.is_some() =>
+                {
+                    continue;
+                }
                 EventKind::Start(part) => Key::Start(self.parts[part].collective),
                 EventKind::Resume(part) => Key::Resume(self.parts[part].collective),
                 EventKind::StepEnd(step) => Key::StepEnd(step),
@@ -226,6 +236,33 @@ impl JobReplay {
             for (index, work) in works {
                 let others = median_without(&sorted, work);
                 self.events[index].excess = work.saturating_sub(others).max(Ns::ZERO);
+            }
+        }
+        self.find_excess_before_messages();
+    }
+
+    /// The same before messages. What two ranks do before the same message is not alike: the one that sends has computed what it
+    /// sends. So all that a rank computes before its messages of a step is set against that of the others, and what is longer is
+    /// divided among them as the work is.
+    fn find_excess_before_messages(&mut self) {
+        let mut works: BTreeMap<Option<u32>, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+        for (index, event) in self.events.iter().enumerate() {
+            let (EventKind::Start(part) | EventKind::Resume(part)) = event.kind else { continue };
+            if let (Some(step), Some(_)) = (self.parts[part].message_step, event.work) {
+                works.entry(step).or_default().entry(event.rank).or_default().push(index);
+            }
+        }
+        for ranks in works.into_values().filter(|it| 1 < it.len()) {
+            let work = |index: &usize| self.events[*index].work.unwrap_or(Ns::ZERO);
+            let sums: Vec<Ns> = ranks.values().map(|it| it.iter().map(work).sum()).collect();
+            let mut sorted = sums.clone();
+            sorted.sort_unstable();
+            for (indices, sum) in ranks.into_values().zip(sums) {
+                let excess = sum.saturating_sub(median_without(&sorted, sum)).max(Ns::ZERO);
+                for index in indices {
+                    let event = &mut self.events[index];
+                    event.excess = share(excess, event.work.unwrap_or(Ns::ZERO), sum);
+                }
             }
         }
     }
@@ -332,6 +369,12 @@ impl ReplayTimes {
     }
 }
 
+/// What of `all` falls on `part` of `whole`, rounded down.
+fn share(all: Ns, part: Ns, whole: Ns) -> Ns {
+    let product = i128::from(all.0) * i128::from(part.0);
+    Ns(i64::try_from(product / i128::from(whole.0.max(1))).unwrap_or(0))
+}
+
 /// The median of `sorted` times without one of them.
 fn median_without(sorted: &[Ns], one: Ns) -> Ns {
     let at = sorted.partition_point(|it| *it < one);
@@ -361,6 +404,7 @@ mod tests {
             bytes: None,
             step: Some(0),
             parts,
+            route: None,
         }
     }
 
@@ -486,6 +530,26 @@ mod tests {
         let it = replay(&[&[(0, 40 * MS)], &[(0, 60 * MS)]], &[broadcast]);
         assert_eq!(ms(&it, 1, Some(15)), 15.0);
         assert_eq!(ms(&it, 1, None), 20.0, "rank 0 ends at 40 ms");
+    }
+
+    #[test]
+    fn a_stage_that_computes_longer_is_made_as_fast_as_the_others() {
+        // Stages 0 to 2 compute 10, 40 and 10 ms one after the other, then stage 2 sends back.
+        let message = |source, destination, parts| Matched {
+            kind: CollectiveKind::PointToPoint,
+            route: Some(Route { source, destination, tag: None }),
+            ..all_reduce("0", parts)
+        };
+        let matched = [
+            message(0, 1, vec![part(0, 10 * MS, 11 * MS, MS), part(1, 0, 11 * MS, 11 * MS)]),
+            message(1, 2, vec![part(1, 51 * MS, 52 * MS, MS), part(2, 0, 52 * MS, 52 * MS)]),
+            message(2, 0, vec![part(2, 62 * MS, 63 * MS, MS), part(0, 11 * MS, 63 * MS, 52 * MS)]),
+        ];
+        let it = replay(&[&[(0, 63 * MS)], &[(0, 52 * MS)], &[(0, 63 * MS)]], &matched);
+        assert_eq!(it.step(), Ns(63 * MS));
+        assert_eq!(ms(&it, 1, Some(20)), 20.0);
+        assert_eq!(ms(&it, 1, None), 30.0, "as fast as the other stages");
+        assert_eq!(ms(&it, 0, None), 0.0, "it computes no longer than the others");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use ledger::{Ledger, LineKey, Ns};
 use crate::matching::{Matched, Part};
 use crate::rank_summary::RankSummary;
 use crate::spread::median;
+use crate::waited_for::Standstills;
 
 /// Share (of 1) of the lateness that a line must explain to be named.
 const MIN_EXPLAINED: f64 = 0.3;
@@ -67,6 +68,7 @@ pub(crate) fn straggler(
     ledger: &Ledger,
     ranks: &[RankSummary],
     matched: &[Matched],
+    standstills: &Standstills,
     waited_for: &BTreeMap<(Option<u32>, u32), Ns>,
 ) -> Option<Straggler> {
     let mut by_step: BTreeMap<Option<u32>, BTreeMap<u32, Ns>> = BTreeMap::new();
@@ -93,7 +95,7 @@ pub(crate) fn straggler(
         .map(|it| (it, median(net(it.rank))))
         .max_by_key(|(it, lateness)| (*lateness, std::cmp::Reverse(it.rank)))
         .filter(|(_, lateness)| *lateness > Ns::ZERO && least <= lateness.as_f64())?;
-    let waits_at = waits_at(matched, worst.rank);
+    let waits_at = waits_at(matched, standstills, worst.rank);
     let cause = cause(ledger, ranks, worst.rank, lateness);
     let is_explained = cause.as_ref().is_some_and(|it| {
         let explained = (it.here - it.others).as_f64();
@@ -137,13 +139,15 @@ fn is_lasting(net: &[Ns], lateness: Ns, is_explained: bool) -> bool {
 }
 
 /// The line at which others wait longest for `rank`.
-fn waits_at(matched: &[Matched], rank: u32) -> Option<LineKey> {
+fn waits_at(matched: &[Matched], standstills: &Standstills, rank: u32) -> Option<LineKey> {
     let mut by_line: BTreeMap<&LineKey, Ns> = BTreeMap::new();
-    for it in matched.iter().filter(|it| it.last() == rank) {
+    for it in matched {
         for part in &it.parts {
-            if let Some(line) = &part.line {
+            let Some(line) = &part.line else { continue };
+            let causes = standstills.causes(it, part).into_iter();
+            for (_, (from, until)) in causes.filter(|(cause, _)| *cause == rank) {
                 let waits = by_line.entry(line).or_default();
-                *waits = waits.saturating_add(it.wait(part));
+                *waits = waits.saturating_add(until.saturating_sub(from));
             }
         }
     }

@@ -26,10 +26,27 @@ impl Matched {
         last.map_or(0, |it| it.rank)
     }
 
-    /// How long the rank of a part of this collective waited for others; the rest of the part is transfer.
+    /// How long the rank of a part of this collective waited for others; the rest of the part is transfer. What was sent before the
+    /// receiver was there had been put aside for it: such a sender did not wait.
     #[must_use]
     pub fn wait(&self, part: &Part) -> Ns {
+        if self.is_put_aside(part) {
+            return Ns::ZERO;
+        }
         self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO)
+    }
+
+    /// Whether a part is the sending of a message, and over before the receiver began.
+    fn is_put_aside(&self, part: &Part) -> bool {
+        self.route.is_some_and(|it| it.source == part.rank) && part.end < self.all_began()
+    }
+
+    /// Whether a part needed nothing of the other ranks.
+    pub(crate) fn is_alone(&self, part: &Part) -> bool {
+        match self.route {
+            Some(_) => self.is_put_aside(part),
+            None => !self.kind.is_synchronising() && part.end <= self.all_began(),
+        }
     }
 
     /// How long it took from when all had begun until it was done on all.
@@ -46,9 +63,10 @@ impl Matched {
         if self.is_whole(world_size) { self.kind.bus_factor(size) } else { None }
     }
 
-    /// Whether the parts of all ranks of the group are recorded.
+    /// Whether the parts of all ranks of the group, or both ends of a message, are recorded.
     pub(crate) fn is_whole(&self, world_size: Option<u32>) -> bool {
-        self.group.size_in(world_size).is_some_and(|it| it as usize == self.parts.len())
+        self.route.is_some()
+            || self.group.size_in(world_size).is_some_and(|it| it as usize == self.parts.len())
     }
 }
 
@@ -98,6 +116,7 @@ mod tests {
             bytes: Some(Bytes(8)),
             step: None,
             parts: vec![part(0, 0, 130), part(1, 100, 131), part(2, 40, 129)],
+            route: None,
         };
         let shares = it.parts.iter().map(|part| {
             let mut time = CollectiveTime::default();
@@ -119,6 +138,7 @@ mod tests {
             bytes: None,
             step: None,
             parts: vec![part(0, 0, 10), part(1, 100, 110)],
+            route: None,
         };
         let part = &it.parts[0];
         let mut time = CollectiveTime::default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Blocked, Bytes, CollectiveKind, KernelClass, Ns, ProcessGroup};
+use ledger::{Blocked, Bytes, CollectiveKind, KernelClass, MessageEnd, Ns, ProcessGroup};
 use profile::{
     DeviceEventId, DeviceKind, HostEventId, HostKind, Message, Profile, StrId, ThreadId,
 };
@@ -10,6 +10,7 @@ use recorded::{KernelClasses, Launches};
 use serde_json::Value;
 
 use crate::intervals::Intervals;
+use crate::message_ends::{self, Batches, KernelLaunch};
 
 /// A rank that goes on computing this share of the duration before a collective ends waited for its end: ranges on the host end late.
 const BLOCKED_UNTIL: i64 = 20;
@@ -45,6 +46,8 @@ pub struct RecordedCollective {
     pub sequence: Option<u64>,
     /// When the rank stood still for it.
     pub blocked: Blocked,
+    /// Of what goes from one rank to one other: which end of it this is, where the recording says.
+    pub message: Option<MessageEnd>,
 }
 
 /// The collectives that devices and the host ran.
@@ -55,10 +58,29 @@ pub(crate) fn collective_calls(
 ) -> Vec<RecordedCollective> {
     let ranges = Ranges::new(profile);
     let mut found = ranges.on_host(profile);
-    for event in profile.device.ids() {
-        if classes.class(event) == KernelClass::Communication {
-            found.push(on_device(profile, launches, &ranges, event));
+    let is_communication = |it: &DeviceEventId| classes.class(*it) == KernelClass::Communication;
+    let kernels: Vec<DeviceEventId> = profile.device.ids().filter(is_communication).collect();
+    let launched = kernels.iter().filter_map(|&kernel| {
+        let launch = launches.launch(kernel)?.index();
+        let (thread, at) = (profile.host.thread[launch], profile.host.start[launch]);
+        Some(KernelLaunch { thread, at, kernel })
+    });
+    let batches = Batches::new(profile, &launched.collect::<Vec<_>>());
+    for kernel in kernels {
+        let call = on_device(profile, launches, &ranges, kernel);
+        let batch = batches.messages(profile, kernel);
+        if batch.is_empty() {
+            found.push(call);
+            continue;
         }
+        let kind = CollectiveKind::PointToPoint;
+        found.extend(batch.into_iter().map(|(message, end)| RecordedCollective {
+            kind,
+            group: group(profile, message),
+            bytes: message_bytes(profile, kind, message),
+            message: Some(end),
+            ..call.clone()
+        }));
     }
     if !found.is_empty() {
         let compute = compute(profile, classes);
@@ -110,6 +132,9 @@ fn on_device(
     let kind = named.map(|it| CollectiveKind::of_name(profile.strings.get(it)));
     let kind = kind.filter(|it| *it != CollectiveKind::Other).unwrap_or(of_kernel);
     let group = message.map(|it| group(profile, it)).unwrap_or_default();
+    let end = message.and_then(|it| message_ends::of_arguments(profile, it));
+    let end = end.or_else(|| message_ends::of_range(profile, range?, &group));
+    let end = end.filter(|_| kind.is_message());
     let bytes = message
         .and_then(|it| message_bytes(profile, kind, it))
         .or_else(|| range_bytes(profile, kind, range?));
@@ -123,10 +148,11 @@ fn on_device(
         launched,
         sequence: message.and_then(|it| u64::try_from(it.sequence).ok()),
         blocked: Blocked::default(),
+        message: end,
     }
 }
 
-fn text(profile: &Profile, id: StrId) -> &str {
+pub(crate) fn text(profile: &Profile, id: StrId) -> &str {
     id.get().map_or("", |id| profile.strings.get(id))
 }
 
@@ -193,6 +219,8 @@ struct Ranges {
     around_launches: BTreeMap<ThreadId, Vec<HostEventId>>,
     /// Operators of `torch.distributed`, in order of start.
     operators: Vec<HostEventId>,
+    /// Of them, those that send and receive, by thread.
+    messages: BTreeMap<ThreadId, Vec<HostEventId>>,
 }
 
 impl Ranges {
@@ -206,8 +234,12 @@ impl Ranges {
         let on_host = is_any(&["gloo:", "mpi:", "ucc:"]);
         let around = is_any(&["nccl:", "xccl:", "hccl:"]);
         let operators = is_any(&["c10d::"]);
-        let mut ranges =
-            Self { on_host: Vec::new(), around_launches: BTreeMap::new(), operators: Vec::new() };
+        let mut ranges = Self {
+            on_host: Vec::new(),
+            around_launches: BTreeMap::new(),
+            operators: Vec::new(),
+            messages: BTreeMap::new(),
+        };
         if ![&on_host, &around].iter().any(|it| it.contains(&true)) {
             return ranges;
         }
@@ -227,32 +259,35 @@ impl Ranges {
         by_start(&mut ranges.on_host);
         by_start(&mut ranges.operators);
         ranges.around_launches.values_mut().for_each(by_start);
+        for &id in ranges.operators.iter().filter(|it| kind_of(profile, **it).is_message()) {
+            ranges.messages.entry(host.thread[id.index()]).or_default().push(id);
+        }
         ranges
     }
 
-    /// The range that is open on `thread` at `time`.
+    /// The range of a back end around a launch on `thread` at `time`.
     fn around(&self, profile: &Profile, thread: ThreadId, time: Ns) -> Option<HostEventId> {
-        let (host, ranges) = (&profile.host, self.around_launches.get(&thread)?);
-        let index = ranges.partition_point(|id| host.start[id.index()] <= time);
-        let last = *ranges[..index].last()?;
-        (time <= host.end(last)).then_some(last)
+        open_at(profile, self.around_launches.get(&thread)?, time)
     }
 
     /// The collectives on the host. A back end runs them in the order in which they were launched, so that of one kind each
-    /// belongs to the first operator before it that has none yet.
+    /// belongs to the first operator before it that has none yet. The range of a message begins in its operator.
     fn on_host(&self, profile: &Profile) -> Vec<RecordedCollective> {
         let host = &profile.host;
-        let kind_of =
-            |id: HostEventId| CollectiveKind::of_name(profile.strings.get(host.name[id.index()]));
         let mut launching: BTreeMap<CollectiveKind, std::collections::VecDeque<HostEventId>> =
             BTreeMap::new();
         for &id in &self.operators {
-            launching.entry(kind_of(id)).or_default().push_back(id);
+            launching.entry(kind_of(profile, id)).or_default().push_back(id);
         }
         let collective = |&id: &HostEventId| {
-            let (kind, start) = (kind_of(id), host.start[id.index()]);
+            let (kind, start) = (kind_of(profile, id), host.start[id.index()]);
             let is_before = |it: &mut HostEventId| host.start[it.index()] <= start;
-            let operator = launching.get_mut(&kind).and_then(|it| it.pop_front_if(is_before));
+            let operator = if kind.is_message() {
+                let operators = self.messages.get(&host.thread[id.index()]);
+                operators.and_then(|it| open_at(profile, it, start))
+            } else {
+                launching.get_mut(&kind).and_then(|it| it.pop_front_if(is_before))
+            };
             RecordedCollective {
                 event: CollectiveEvent::Host(id, operator),
                 kind,
@@ -263,10 +298,24 @@ impl Ranges {
                 launched: operator.map_or(start, |it| host.start[it.index()]),
                 sequence: None,
                 blocked: Blocked::default(),
+                message: operator.and_then(|it| message_ends::of_operator(profile, it)),
             }
         };
         self.on_host.iter().map(collective).collect()
     }
+}
+
+/// What the name of a host event says.
+fn kind_of(profile: &Profile, id: HostEventId) -> CollectiveKind {
+    CollectiveKind::of_name(profile.strings.get(profile.host.name[id.index()]))
+}
+
+/// Of events in order of start, the last one that is open at `time`, if the last one that began is.
+fn open_at(profile: &Profile, events: &[HostEventId], time: Ns) -> Option<HostEventId> {
+    let host = &profile.host;
+    let index = events.partition_point(|id| host.start[id.index()] <= time);
+    let last = *events[..index].last()?;
+    (time <= host.end(last)).then_some(last)
 }
 
 #[cfg(test)]

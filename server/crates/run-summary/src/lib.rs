@@ -17,6 +17,7 @@ mod devices;
 mod eligible;
 mod flops;
 mod intervals;
+mod message_ends;
 mod missing;
 mod spans;
 mod streams;

@@ -33,6 +33,8 @@ pub(crate) enum EventNumber {
     OutputElements,
     GroupSize,
     CollectiveSequence,
+    SourceRank,
+    DestinationRank,
 }
 
 /// The texts of an event and its `args`; numbers that may be written as strings, such as ids of threads, too.
@@ -94,7 +96,7 @@ pub(crate) enum EventKey {
 pub(crate) type Anomaly = (WarningKind, usize, &'static str);
 
 impl EventNumber {
-    pub(crate) const COUNT: usize = Self::CollectiveSequence as usize + 1;
+    pub(crate) const COUNT: usize = Self::DestinationRank as usize + 1;
 
     /// The number is kept times ten to this power.
     pub(crate) fn scale(self) -> usize {
@@ -172,6 +174,8 @@ impl EventKey {
             b"Out msg nelems" => Self::Number(EventNumber::OutputElements),
             b"Group size" => Self::Number(EventNumber::GroupSize),
             b"Seq" => Self::Number(EventNumber::CollectiveSequence),
+            b"Src Rank" => Self::Number(EventNumber::SourceRank),
+            b"Dst Rank" => Self::Number(EventNumber::DestinationRank),
             b"kernel" => Self::Label(Label::Kernel),
             b"Total Reserved" => Self::Number(EventNumber::TotalReserved),
             _ => Self::Other,

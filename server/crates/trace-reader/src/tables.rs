@@ -247,6 +247,7 @@ impl Tables {
                 let input_dims = self.json_or_none(event.json(Json::InputDims));
                 let input_types = self.json_or_none(event.json(Json::InputTypes));
                 let concrete_inputs = self.json_or_none(event.json(Json::ConcreteInputs));
+                let message = self.message(event, offset);
                 let forward_thread =
                     self.narrow_or(0, event.number(EventNumber::ForwardThread), offset);
                 let operators = &mut self.profile.host.operators;
@@ -257,6 +258,7 @@ impl Tables {
                 operators.input_dims.push(input_dims);
                 operators.input_types.push(input_types);
                 operators.concrete_inputs.push(concrete_inputs);
+                operators.message.push(message);
             }
             HostKind::Runtime => {
                 let kernel = self.text_or_none(&event.label(Label::Kernel), offset);
@@ -342,6 +344,8 @@ impl Tables {
             group_ranks: self.text_or_none(&event.label(Label::GroupRanks), offset),
             group_size: event.id(EventNumber::GroupSize),
             sequence: event.id(EventNumber::CollectiveSequence),
+            source: event.id(EventNumber::SourceRank),
+            destination: event.id(EventNumber::DestinationRank),
         };
         let messages = &mut self.profile.device.messages;
         messages.push(message);

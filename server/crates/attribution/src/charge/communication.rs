@@ -46,6 +46,7 @@ pub(crate) fn communication(
             bytes: it.bytes,
             is_on_device: matches!(it.event, CollectiveEvent::Device(_)),
             line: line.map(|line| line_key(&events.stacks.lines, line)),
+            message: it.message,
         };
         found.sites.entry(site).or_default().push(CollectiveCall {
             start: meta.base.saturating_add(it.start),

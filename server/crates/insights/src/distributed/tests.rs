@@ -38,6 +38,7 @@ fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
             bytes: None,
             is_on_device: false,
             line: Some(key(9)),
+            message: None,
         };
         let sites = [(site, (0..STEPS).map(call).collect())].into();
         let range = |step: u32| {

@@ -54,7 +54,8 @@ impl Tables {
         }
         let profile = &mut self.profile;
         self.noted.extend(later.noted.iter().map(|it| it.behind(profile, shift)));
-        append_host(&mut profile.host, host, &renamed);
+        let n_messages = u32::try_from(profile.device.messages.len()).unwrap_or(u32::MAX);
+        append_host(&mut profile.host, host, n_messages, &renamed);
         append_device(&mut profile.device, device, &renamed);
         append_memory(&mut profile.memory, memory, &renamed);
         let flow = |it: &FlowPoint| FlowPoint { thread: renamed.thread(it.thread), ..*it };
@@ -89,7 +90,8 @@ fn string(ids: &[StrId], id: StrId) -> StrId {
 
 // Each of these names all columns of a table, so that a new one cannot be forgotten.
 
-fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
+/// `n_messages` are the messages before those of `from`.
+fn append_host(to: &mut HostEvents, from: &HostEvents, n_messages: u32, renamed: &Renamed<'_>) {
     let HostEvents {
         kind,
         thread,
@@ -135,6 +137,7 @@ fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
         input_dims,
         input_types,
         concrete_inputs,
+        message,
         line,
     } = operators;
     to.operators.external_id.extend_from_slice(external_id);
@@ -144,6 +147,7 @@ fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
     renamed.append_strings(&mut to.operators.input_dims, input_dims);
     renamed.append_strings(&mut to.operators.input_types, input_types);
     renamed.append_strings(&mut to.operators.concrete_inputs, concrete_inputs);
+    append_messages(&mut to.operators.message, message, n_messages);
     renamed.append_strings(&mut to.operators.line, line);
     let RuntimeCalls { correlation, external_id, kernel } = runtime;
     to.runtime.correlation.extend_from_slice(correlation);
@@ -189,16 +193,21 @@ fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'
     to.shape.extend(shape.iter().map(|id| shape_of(id).unwrap_or(LaunchShapeId::NONE)));
     renamed.append_strings(&mut to.stack, stack);
     let n_messages = u32::try_from(to.messages.len()).unwrap_or(u32::MAX);
-    to.message.extend(message.iter().map(|&id| match id {
-        MessageId::NONE => id,
-        MessageId(row) => MessageId(n_messages.saturating_add(row)),
-    }));
+    append_messages(&mut to.message, message, n_messages);
     to.messages.extend(messages.iter().map(|it| Message {
         collective: string(renamed.strings, it.collective),
         data_type: string(renamed.strings, it.data_type),
         group: string(renamed.strings, it.group),
         group_ranks: string(renamed.strings, it.group_ranks),
         ..*it
+    }));
+}
+
+/// Appends rows of messages of which there are `n_messages` before them.
+fn append_messages(to: &mut Vec<MessageId>, from: &[MessageId], n_messages: u32) {
+    to.extend(from.iter().map(|&id| match id {
+        MessageId::NONE => id,
+        MessageId(row) => MessageId(n_messages.saturating_add(row)),
     }));
 }
 
