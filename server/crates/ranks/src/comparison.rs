@@ -27,8 +27,8 @@ pub struct Comparison {
     pub unmatched: u64,
     /// What the clocks differ by.
     pub clocks: Clocks,
-    /// How long the others waited for a rank in a step, by step and rank: of those that waited for it, the one that waited
-    /// longest. What is in no step has `None`.
+    /// How long the others waited for a rank in a step, directly or because one that they waited for stood still for it, by step
+    /// and rank: of those that waited for it, the one that waited longest. What is in no step has `None`.
     pub waited_for: BTreeMap<(Option<u32>, u32), Ns>,
     /// Collectives by line and kind, those with most waiting first.
     pub lines: Vec<LineCommunication>,

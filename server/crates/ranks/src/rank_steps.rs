@@ -22,7 +22,7 @@ pub struct RankStep {
     pub wait: Ns,
     /// In matched collectives that were launched in it, the other time.
     pub transfer: Ns,
-    /// How long others waited in collectives of the step in which this rank was the last.
+    /// How long others waited for this rank in collectives of the step, directly or through one that stood still for it.
     pub waited_for: Ns,
 }
 

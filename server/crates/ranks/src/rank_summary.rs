@@ -29,7 +29,8 @@ pub struct RankSummary {
     pub wait: Ns,
     /// In matched collectives, the other time.
     pub transfer: Ns,
-    /// How long others waited in collectives in which this rank was the last: in each step, the one that waited longest.
+    /// How long others waited for this rank, directly or because one that they waited for stood still for it: in each step, the
+    /// one that waited longest.
     pub waited_for: Ns,
     /// Matched collectives in which it was the last, over the recording.
     pub late: u64,

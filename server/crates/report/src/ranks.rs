@@ -55,7 +55,7 @@ const STEP_AMOUNTS: [StepAmount; 5] = [
     (
         "waitedFor",
         "waited for",
-        "Of each collective the longest wait of another rank counts, for the rank that began last.",
+        "How long others waited for the rank, directly or because one that they waited for stood still for it; of them the longest counts.",
         |it| it.waited_for,
     ),
     ("step", "step time", "How long the step took.", |it| it.time),
@@ -252,12 +252,13 @@ fn by_rank(recording: &Recording<'_>, compared: &Comparison) -> Section {
     match (compared.matched.len(), compared.unmatched) {
         (0, _) if 1 < compared.ranks.len() => {
             notes.push(Note::doubt(
-                "no collective is recorded on several ranks: nothing shows who waits for whom",
+                "no collective or message is recorded on several ranks: nothing shows who waits for whom",
             ));
         }
         (_, 0) => {}
         (_, n) => {
-            let are = if n == 1 { "collective is" } else { "collectives are" };
+            let are =
+                if n == 1 { "collective or message is" } else { "collectives or messages are" };
             notes.push(Note::plain(format!(
                 "{n} {are} left out: recorded on one rank alone, or not what the others take part in"
             )));
