@@ -283,7 +283,7 @@ struct StreamSearch<'a> {
 
 /// A stream that a chain may be on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ChainPlace {
     /// How many of its kernels have the name of their operator in theirs.
     named: usize,
     /// When it would start: the earlier, the greater.
@@ -293,9 +293,9 @@ struct Place {
 
 /// A chain that is put on a stream for now.
 struct Tried {
-    place: Place,
+    place: ChainPlace,
     /// The others that were not tried, the best last.
-    untried: Vec<Place>,
+    untried: Vec<ChainPlace>,
 }
 
 impl<'a> StreamSearch<'a> {
@@ -352,7 +352,7 @@ impl<'a> StreamSearch<'a> {
     }
 
     /// Where `chain` may be, the best last. `None` if it is a launch alone, and nothing shows which of several kernels it is.
-    fn places(&self, chain: &[usize]) -> Option<Vec<Place>> {
+    fn places(&self, chain: &[usize]) -> Option<Vec<ChainPlace>> {
         let mut places = Vec::new();
         let mut first_names = Vec::new();
         for (stream, events) in self.streams.iter().enumerate() {
@@ -365,7 +365,7 @@ impl<'a> StreamSearch<'a> {
             let named = pairs.clone().filter(|it| self.matcher.is_named_after(it.0, *it.1)).count();
             let Some((_, &first)) = pairs.next() else { continue };
             let start = Reverse(self.matcher.profile.device.start[first.index()]);
-            places.push(Place { named, start, stream });
+            places.push(ChainPlace { named, start, stream });
             first_names.push(self.matcher.name(first));
         }
         let launch = &self.graph[*chain.first()?];
@@ -378,7 +378,7 @@ impl<'a> StreamSearch<'a> {
     }
 
     /// Puts the next chain on the last of `places`, if there is any.
-    fn put(&mut self, mut places: Vec<Place>) -> bool {
+    fn put(&mut self, mut places: Vec<ChainPlace>) -> bool {
         let Some(place) = places.pop() else { return false };
         self.taken[place.stream] += self.chains[self.tried.len()].len();
         self.tried.push(Tried { place, untried: places });

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ledger::{Bytes, CollectiveKind, Ledger, LineKey, Ns};
 
 use crate::clocks::Clocks;
-use crate::matching::{Matched, matched};
+use crate::matching::{Matched, collectives};
+use crate::messages::messages;
 use crate::rank_summary::{RankSummary, rank_summary};
 use crate::replay::JobReplay;
 use crate::spread::ranks_of;
@@ -76,7 +77,10 @@ impl AlignedCollectives {
     /// Those of `ledger`.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        let (mut matched, alone) = matched(&ledger.communication);
+        let (mut matched, messages_alone) = messages(&ledger.communication);
+        let (collectives, collectives_alone) = collectives(&ledger.communication);
+        matched.extend(collectives);
+        let alone = messages_alone + collectives_alone;
         let clocks = Clocks::new(&matched, |rank| host_of(ledger, rank));
         let impossible = clocks.align(&mut matched);
         Self { matched, unmatched: alone + impossible, clocks }

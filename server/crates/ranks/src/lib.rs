@@ -26,8 +26,7 @@ mod waits;
 
 pub use clocks::{Clock, Clocks};
 pub use comparison::{AlignedCollectives, Comparison, LineCommunication};
-pub use matching::{Matched, Part};
-pub use messages::Route;
+pub use matching::{Matched, Part, Route};
 pub use operations::{Bandwidth, CommunicationOperation, operations};
 pub use rank_steps::{RankStep, rank_steps};
 pub use rank_summary::RankSummary;

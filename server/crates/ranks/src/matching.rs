@@ -6,8 +6,6 @@ use ledger::{
     Blocked, Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication,
 };
 
-use crate::messages::{Route, messages};
-
 /// A collective, or a message from one rank to one other, with the part of each recorded rank in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matched {
@@ -25,6 +23,17 @@ pub struct Matched {
     pub parts: Vec<Part>,
     /// Of a message from one rank to one other: between whom.
     pub route: Option<Route>,
+}
+
+/// From whom to whom a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// The rank that sends.
+    pub source: u32,
+    /// The rank that receives.
+    pub destination: u32,
+    /// The tag, where there is one.
+    pub tag: Option<i64>,
 }
 
 /// One rank's part in a collective.
@@ -76,9 +85,9 @@ enum CollectivePosition {
 /// A call with where it was made.
 pub(crate) type SitedCall<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
 
-/// The collectives and messages that at least two ranks recorded, by the clocks of the recordings, and the number of calls that
-/// have no partner.
-pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>, u64) {
+/// The collectives that at least two ranks recorded, by the clocks of the recordings, and the number of calls that have no
+/// partner. What goes from one rank to one other is left out.
+pub(crate) fn collectives(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>, u64) {
     let mut by_key: BTreeMap<MatchKey, BTreeMap<u32, Vec<SitedCall<'_>>>> = BTreeMap::new();
     for (&rank, communication) in ranks {
         for (site, calls) in &communication.sites {
@@ -95,7 +104,8 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
             mine.extend(calls.iter().map(|call| (call, site.line.as_ref(), site.bytes)));
         }
     }
-    let (mut found, mut alone) = messages(ranks);
+    let mut found = Vec::new();
+    let mut alone = 0;
     for (key, by_rank) in by_key {
         let mut places: BTreeMap<CollectivePosition, Vec<(u32, SitedCall<'_>)>> = BTreeMap::new();
         let is_numbered = by_rank.values().flatten().all(|(call, ..)| call.sequence.is_some());

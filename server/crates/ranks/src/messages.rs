@@ -10,30 +10,7 @@ use ledger::{
     CollectiveKind, CollectiveSite, Direction, MessageEnd, ProcessGroup, RankCommunication,
 };
 
-use crate::matching::{Matched, SitedCall, part};
-
-/// From whom to whom a message goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
-    /// The rank that sends.
-    pub source: u32,
-    /// The rank that receives.
-    pub destination: u32,
-    /// The tag, where there is one.
-    pub tag: Option<i64>,
-}
-
-impl Route {
-    /// That of the message of which `rank` has the end `end`; `None` of what it sends to itself.
-    fn new(rank: u32, end: MessageEnd) -> Option<Self> {
-        let MessageEnd { direction, peer, tag } = end;
-        let (source, destination) = match direction {
-            Direction::Send => (rank, peer),
-            Direction::Receive => (peer, rank),
-        };
-        (rank != peer).then_some(Self { source, destination, tag })
-    }
-}
+use crate::matching::{Matched, Route, SitedCall, part};
 
 /// In what messages keep their order, in one step.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +44,7 @@ pub(crate) fn messages(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched
     for (&rank, communication) in ranks {
         let is_message = |(site, _): &(&CollectiveSite, _)| site.kind.is_message();
         for (site, calls) in communication.sites.iter().filter(is_message) {
-            let end = site.message.and_then(|end| Some((end.direction, Route::new(rank, end)?)));
+            let end = site.message.and_then(|end| Some((end.direction, route(rank, end)?)));
             let Some((direction, route)) = end else {
                 alone += calls.len() as u64;
                 continue;
@@ -105,6 +82,16 @@ impl ChannelCalls<'_> {
         let mut sizes = self.sends.iter().zip(&self.receives).filter_map(sizes);
         self.sends.len() == self.receives.len() && sizes.all(|(sent, received)| sent == received)
     }
+}
+
+/// The route of the message of which `rank` has the end `end`; `None` of what it sends to itself.
+fn route(rank: u32, end: MessageEnd) -> Option<Route> {
+    let MessageEnd { direction, peer, tag } = end;
+    let (source, destination) = match direction {
+        Direction::Send => (rank, peer),
+        Direction::Receive => (peer, rank),
+    };
+    (rank != peer).then_some(Route { source, destination, tag })
 }
 
 fn message(channel: &Channel<'_>, send: &SitedCall<'_>, receive: &SitedCall<'_>) -> Matched {

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use ledger::{Ns, ProcessGroup, RankCommunication, TimeRange};
 
 use crate::clocks::Clocks;
-use crate::matching::Matched;
-use crate::messages::Route;
+use crate::matching::{Matched, Route};
 use crate::spread::median;
 
 /// A collective that begins so soon after another one of its rank was queued behind it.

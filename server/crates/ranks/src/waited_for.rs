@@ -155,7 +155,7 @@ mod tests {
     use ledger::{CollectiveKind, ProcessGroup};
 
     use super::*;
-    use crate::messages::Route;
+    use crate::matching::Route;
 
     #[test]
     fn waiting_in_two_collectives_at_once_counts_once() {

@@ -10,7 +10,7 @@ use recorded::{KernelClasses, Launches};
 use serde_json::Value;
 
 use crate::intervals::Intervals;
-use crate::message_ends::{self, Batches, KernelLaunch};
+use crate::message_ends::{self, Batches, KernelLaunch, text};
 
 /// A rank that goes on computing this share of the duration before a collective ends waited for its end: ranges on the host end late.
 const BLOCKED_UNTIL: i64 = 20;
@@ -150,10 +150,6 @@ fn on_device(
         blocked: Blocked::default(),
         message: end,
     }
-}
-
-pub(crate) fn text(profile: &Profile, id: StrId) -> &str {
-    id.get().map_or("", |id| profile.strings.get(id))
 }
 
 fn group(profile: &Profile, message: &Message) -> ProcessGroup {

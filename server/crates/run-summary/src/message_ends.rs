@@ -8,9 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Direction, MessageEnd, Ns, ProcessGroup};
-use profile::{DeviceEventId, HostEventId, HostKind, Message, MessageId, Profile, ThreadId};
-
-use crate::collective_calls::text;
+use profile::{DeviceEventId, HostEventId, HostKind, Message, MessageId, Profile, StrId, ThreadId};
 
 /// The end that the arguments of a kernel or of a `record_param_comms` name.
 pub(crate) fn of_arguments(profile: &Profile, message: &Message) -> Option<MessageEnd> {
@@ -160,4 +158,9 @@ impl Batches {
         });
         ends.collect::<Option<Vec<_>>>().unwrap_or_default()
     }
+}
+
+/// The text behind a handle; empty for what is absent.
+pub(crate) fn text(profile: &Profile, id: StrId) -> &str {
+    id.get().map_or("", |id| profile.strings.get(id))
 }
