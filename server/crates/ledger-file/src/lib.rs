@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 6 "));
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 7 "));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 
