@@ -18,9 +18,14 @@ fn books(folder: PathBuf) -> Ledger {
         .filter(|it| it.is_file())
         .collect();
     inputs.sort();
+    books_of(&inputs)
+}
+
+/// The books of traces, all ranks together.
+fn books_of(inputs: &[PathBuf]) -> Ledger {
     let options = LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
-    let run = load(&inputs, &options, &watch).expect("loads");
+    let run = load(inputs, &options, &watch).expect("loads");
     assert!(run.merged.adds_up());
     run.merged
 }
@@ -313,6 +318,21 @@ fn a_replay_of_a_pipeline_lasts_as_long_as_the_recording() {
 }
 
 #[test]
+fn the_order_in_which_ranks_are_named_makes_no_difference() {
+    let folder = repository().join("fixtures/cpu/torch2.15.0/pipeline.slow_stage");
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut inputs: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
+    let one = compared(&fixture("pipeline.slow_stage"));
+    for _ in 0..inputs.len() {
+        inputs.rotate_left(1);
+        let other = compared(&books_of(&inputs));
+        assert_eq!((&one.ranks, &one.lines), (&other.ranks, &other.lines));
+        assert_eq!((&one.matched, one.unmatched), (&other.matched, other.unmatched));
+        assert_eq!((&one.waited_for, &one.straggler), (&other.waited_for, &other.straggler));
+    }
+}
+
+#[test]
 fn a_stage_that_is_missing_makes_no_false_message() {
     let ledger = fixture("pipeline.slow_stage");
     let all = compared(&ledger);
@@ -370,9 +390,10 @@ impl NcclEnd {
     }
 }
 
+const WAIT: &str = r#"{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": 100, "dur": 1, "args": {"Collective name": "wait"}}"#;
 const KERNEL: &str = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
 
-/// The events of a message of its own: what says it, the launch within that, and the kernel.
+/// The events of a message of its own: what registers it, the launch within that, and the kernel.
 fn alone(number: u32, it: &NcclEnd) -> Vec<String> {
     let (at, arguments) = (it.start - 10, it.arguments());
     vec![
@@ -384,13 +405,13 @@ fn alone(number: u32, it: &NcclEnd) -> Vec<String> {
     ]
 }
 
-/// The events of messages in one kernel (`batch_isend_irecv`): it is launched after all is said, and has no arguments of its own.
+/// The events of messages in one kernel (`batch_isend_irecv`): it is launched after all are registered, and has no arguments of its own.
 fn batch(number: u32, ends: &[NcclEnd], start: u32, end: u32) -> Vec<String> {
-    let said = ends.iter().zip(start - 40..).map(|(it, at)| {
+    let registered = ends.iter().zip(start - 40..).map(|(it, at)| {
         let arguments = it.arguments();
         format!(r#"{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": {at}, "dur": 0.5, "args": {{{arguments}}}}}"#)
     });
-    said.chain([launch(number, start - 10), kernel(number, start, end, "")]).collect()
+    registered.chain([launch(number, start - 10), kernel(number, start, end, "")]).collect()
 }
 
 fn launch(number: u32, at: u32) -> String {
@@ -445,14 +466,17 @@ fn messages_of_nccl_are_matched_by_the_ranks_in_the_arguments_of_kernels() {
 }
 
 #[test]
-fn messages_of_a_batch_are_those_that_were_said_before_its_kernel() {
+fn messages_of_a_batch_are_those_that_were_registered_before_its_kernel() {
     let end = |name, peer, elements| NcclEnd { name, peer, elements, start: 0, end: 0 };
     // Rank 2 sends to 4 and receives from 0 in one kernel; rank 4 receives alone.
     let both = [end("send", 4, 256), end("recv", 0, 128)];
     let of_4 = NcclEnd { start: 1400, end: 1601, ..end("recv", 2, 256) };
     let of_0 = NcclEnd { start: 1200, end: 1600, ..end("send", 2, 128) };
     let alone = |it: &NcclEnd| alone(1, it);
-    let ranks = [(0, alone(&of_0)), (2, batch(1, &both, 1000, 1600)), (4, alone(&of_4))];
+    // Waiting for an earlier one is registered too, and is no part of the batch.
+    let mut of_2 = vec![WAIT.to_owned()];
+    of_2.extend(batch(1, &both, 1000, 1600));
+    let ranks = [(0, alone(&of_0)), (2, of_2), (4, alone(&of_4))];
     let compared = compared(&nccl(&ranks));
     let expected = [(0, 2, Some(512), 0, 200, 400), (2, 4, Some(1024), 400, 0, 201)];
     assert_eq!((message_rows(&compared).as_slice(), compared.unmatched), (&expected[..], 0));
@@ -469,4 +493,24 @@ fn of_a_batch_in_several_kernels_it_is_not_known_which_one_sends_what() {
     let of_4 = batch(1, &[end("recv", 2, 256), end("send", 2, 256)], 1400, 1601);
     let compared = compared(&nccl(&[(2, of_2), (4, of_4)]));
     assert_eq!((compared.matched.len(), compared.unmatched), (0, 4));
+}
+
+#[test]
+fn kernels_without_arguments_have_their_ranks_in_the_range_around_the_launch() {
+    // As PyTorch 2.2 records it. The numbers are those in the process group, which is not recorded and taken for that of all.
+    let message = |range: &str, start: u32, end: u32| {
+        let at = start - 10;
+        vec![
+            format!(
+                r#"{{"ph": "X", "cat": "user_annotation", "name": "{range}", "pid": 1, "tid": 1, "ts": {at}, "dur": 8, "args": {{"External id": 1, "Input Dims": [[32, 8]], "Input type": ["float"]}}}}"#
+            ),
+            launch(1, at + 1),
+            kernel(1, start, end, ""),
+        ]
+    };
+    let ranks =
+        [(0, message("nccl:send 0->1", 1000, 1600)), (1, message("nccl:recv 1<-0", 1500, 1601))];
+    let compared = compared(&nccl(&ranks));
+    let expected = [(0, 1, Some(1024), 500, 0, 101)];
+    assert_eq!((message_rows(&compared).as_slice(), compared.unmatched), (&expected[..], 0));
 }

@@ -6,7 +6,7 @@
 //!
 //! A message from `i` to `j` ends at `j` not before it began at `i`: `start_i − end_j ≤ o_j − o_i`. That decides between ranks that
 //! share no such collective: messages in both directions bound the difference of the clocks, and the middle of the bounds is taken
-//! for it, because the ends of a message that was put aside for its receiver lie apart.
+//! for it, because the ends of a message that was buffered for its receiver lie apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 

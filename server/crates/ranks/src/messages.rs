@@ -158,7 +158,7 @@ mod tests {
             (0, &[(SEND, 1, 8, 100, 130), (SEND, 1, 16, 200, 280), (SEND, 1, 8, 300, 310)]),
             (1, &[(RECEIVE, 0, 8, 20, 140), (RECEIVE, 0, 16, 250, 290), (RECEIVE, 0, 8, 400, 420)]),
         ]));
-        // The receiver waits 80 for the first, the sender 50 for the receiver of the second; the third was put aside.
+        // The receiver waits 80 for the first, the sender 50 for the receiver of the second; the third was buffered.
         let expected = [(0, 1, 0, 80, 40), (0, 1, 50, 0, 40), (0, 1, 0, 0, 20)];
         assert_eq!((waits(&found).as_slice(), alone), (&expected[..], 0));
         assert_eq!(found.iter().map(Matched::last).collect::<Vec<_>>(), [0, 1, 1]);

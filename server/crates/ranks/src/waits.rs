@@ -27,24 +27,24 @@ impl Matched {
     }
 
     /// How long the rank of a part of this collective waited for others; the rest of the part is transfer. What was sent before the
-    /// receiver was there had been put aside for it: such a sender did not wait.
+    /// receiver was there was buffered for it: such a sender did not wait.
     #[must_use]
     pub fn wait(&self, part: &Part) -> Ns {
-        if self.is_put_aside(part) {
+        if self.is_buffered(part) {
             return Ns::ZERO;
         }
         self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO)
     }
 
     /// Whether a part is the sending of a message, and over before the receiver began.
-    fn is_put_aside(&self, part: &Part) -> bool {
+    fn is_buffered(&self, part: &Part) -> bool {
         self.route.is_some_and(|it| it.source == part.rank) && part.end < self.all_began()
     }
 
     /// Whether a part needed nothing of the other ranks.
     pub(crate) fn is_alone(&self, part: &Part) -> bool {
         match self.route {
-            Some(_) => self.is_put_aside(part),
+            Some(_) => self.is_buffered(part),
             None => !self.kind.is_synchronising() && part.end <= self.all_began(),
         }
     }

@@ -67,10 +67,10 @@ fn rank_in_job(profile: &Profile, group: &ProcessGroup, rank: u32) -> Option<u32
     ranks.next().filter(|_| ranks.next().is_none())
 }
 
-/// What `batch_isend_irecv` sends and receives in one kernel of NCCL: it is launched when all of it is said, and has no arguments
-/// itself (issue 194693 of pytorch/pytorch).
+/// What `batch_isend_irecv` sends and receives in one kernel of NCCL: it is launched when all of it is registered, and has no
+/// arguments itself (issue 194693 of pytorch/pytorch).
 #[derive(Debug, Default)]
-pub(crate) struct Batches(BTreeMap<DeviceEventId, Vec<MessageId>>);
+pub(crate) struct Batches(BTreeMap<DeviceEventId, Vec<(MessageId, MessageEnd)>>);
 
 /// The launch of a kernel that communicates.
 #[derive(Debug, Clone, Copy)]
@@ -80,10 +80,14 @@ pub(crate) struct KernelLaunch {
     pub(crate) kernel: DeviceEventId,
 }
 
-/// What is said on a thread of messages, and launched, in order of time.
+/// What is registered and launched on a thread, in order of time.
 #[derive(Debug, Clone, Copy)]
 enum BatchStep {
-    Said { message: MessageId, until: Ns },
+    /// A `record_param_comms` that lasts until then; `message` is absent where it is of something else (`wait`).
+    Registered {
+        until: Ns,
+        message: Option<(MessageId, MessageEnd)>,
+    },
     Launched(DeviceEventId),
 }
 
@@ -98,12 +102,12 @@ impl Batches {
         }
         let mut threads: BTreeMap<ThreadId, Vec<(Ns, BatchStep)>> = BTreeMap::new();
         for id in host.ids().filter(|it| host.kind[it.index()] == HostKind::Operator) {
-            let message = host.operators.message.get(host.detail_row(id)).copied();
-            if let Some(message) = message.filter(|it| *it != MessageId::NONE) {
-                let step = BatchStep::Said { message, until: host.end(id) };
-                let thread = threads.entry(host.thread[id.index()]).or_default();
-                thread.push((host.start[id.index()], step));
-            }
+            let Some(&message) = host.operators.message.get(host.detail_row(id)) else { continue };
+            let Some(arguments) = device.message(message) else { continue };
+            let message = of_arguments(profile, arguments).map(|end| (message, end));
+            let step = BatchStep::Registered { until: host.end(id), message };
+            let thread = threads.entry(host.thread[id.index()]).or_default();
+            thread.push((host.start[id.index()], step));
         }
         for it in launches {
             let thread = threads.entry(it.thread).or_default();
@@ -117,22 +121,25 @@ impl Batches {
     }
 
     fn add(&mut self, steps: &[(Ns, BatchStep)], has_arguments: impl Fn(DeviceEventId) -> bool) {
-        let mut said: Vec<MessageId> = Vec::new();
+        let mut registered: Vec<(MessageId, MessageEnd)> = Vec::new();
         let mut open_until = Ns::MIN;
         let mut last = None;
         for &(at, step) in steps {
             match step {
-                BatchStep::Said { message, until } => {
-                    said.push(message);
+                BatchStep::Registered { until, message } => {
+                    match message {
+                        Some(message) => registered.push(message),
+                        None => registered.clear(),
+                    }
                     open_until = until;
                     last = None;
                 }
-                // What is no batch is launched before the operator that says it ends.
+                // What is no batch is launched before the operator that registers it ends.
                 BatchStep::Launched(kernel) if has_arguments(kernel) || at <= open_until => {
-                    said.clear();
+                    registered.clear();
                 }
-                BatchStep::Launched(kernel) if !said.is_empty() => {
-                    self.0.insert(kernel, std::mem::take(&mut said));
+                BatchStep::Launched(kernel) if !registered.is_empty() => {
+                    self.0.insert(kernel, std::mem::take(&mut registered));
                     last = Some(kernel);
                 }
                 // Of a batch in several kernels it is not known which one sends what.
@@ -145,22 +152,50 @@ impl Batches {
         }
     }
 
-    /// The messages that `kernel` sends and receives; empty where it is none that runs a batch of messages alone.
+    /// The messages that `kernel` sends and receives; empty where it is none that runs a batch of messages.
     pub(crate) fn messages<'a>(
         &self,
         profile: &'a Profile,
         kernel: DeviceEventId,
     ) -> Vec<(&'a Message, MessageEnd)> {
         let batch = self.0.get(&kernel).map_or(&[][..], Vec::as_slice);
-        let ends = batch.iter().map(|it| {
-            let message = profile.device.message(*it)?;
-            Some((message, of_arguments(profile, message)?))
-        });
-        ends.collect::<Option<Vec<_>>>().unwrap_or_default()
+        let message =
+            |&(id, end): &(MessageId, MessageEnd)| Some((profile.device.message(id)?, end));
+        batch.iter().filter_map(message).collect()
     }
 }
 
 /// The text behind a handle; empty for what is absent.
 pub(crate) fn text(profile: &Profile, id: StrId) -> &str {
     id.get().map_or("", |id| profile.strings.get(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use profile::RankGroup;
+
+    use super::*;
+
+    #[test]
+    fn a_number_in_a_group_that_is_not_recorded_is_the_rank_that_all_groups_have_there() {
+        let mut profile = Profile::default();
+        profile.meta.rank = Some(2);
+        profile.meta.world_size = Some(4);
+        let unknown = ProcessGroup::default();
+        let of = |profile: &Profile, rank| rank_in_job(profile, &unknown, rank);
+        assert_eq!([of(&profile, 3), of(&profile, 4)], [Some(3), None], "that of all ranks");
+        let group = |name: &str, ranks: &[u32]| RankGroup {
+            name: name.to_owned(),
+            ranks: ranks.to_vec(),
+            ..RankGroup::default()
+        };
+        profile.meta.groups = vec![group("0", &[0, 1, 2, 3]), group("1", &[0, 2])];
+        let found = [0, 1, 2, 3].map(|it| of(&profile, it));
+        // Number 1 of the second group is the rank itself, number 2 of the first one is.
+        assert_eq!(found, [Some(0), Some(1), None, Some(3)]);
+        profile.meta.groups.push(group("2", &[1, 2]));
+        assert_eq!(of(&profile, 0), None, "rank 0 or rank 1");
+        let second = ProcessGroup { name: "2".to_owned(), ..ProcessGroup::default() };
+        assert_eq!(rank_in_job(&profile, &second, 0), Some(1));
+    }
 }
