@@ -74,8 +74,8 @@ GIT_SECONDS = 5
 COMPILE_LOG = "dedicated_log_torch_trace_"
 """What the names of the logs that ``torch.compile`` writes to the folder ``TORCH_TRACE`` begin with."""
 
-FRAME_FILE = re.compile(r'^  File "(.+)", line \d+, in ', re.MULTILINE)
-"""The file of a frame in a stack as Python formats it."""
+FRAME_FILE = re.compile(rb'  File \\"((?:[^"\\]|\\[^"])+)\\", line \d+, in ')
+"""The file of a frame in a stack as Python formats it, within a text of JSON."""
 
 KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
 """Name of the record that says which lines each kernel was made from."""
@@ -458,8 +458,10 @@ def _write_recording(prof, stem, lines, sources, more):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
+        compiled = _write_compile_log(f"{stem}.torch_trace.log.gz")
+        if sources is not None:
+            sources.ran_compiled(compiled)
         _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, more)
-        _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
     return path
@@ -991,6 +993,11 @@ class _Sources:
         self._is_user_code = _UserFiles()
         # By the path that code objects have: the text, or None where there is none.
         self._texts = {}
+        self._compiled = frozenset()
+
+    def ran_compiled(self, paths):
+        """Code of the files at ``paths`` ran as what ``torch.compile`` made of it."""
+        self._compiled = paths
 
     def read(self):
         """Reads the files of all modules that are loaded, those alone that were not read before."""
@@ -1000,16 +1007,15 @@ class _Sources:
 
     def document(self, index, knows_what_ran):
         """What a side-car holds of it. ``index`` numbers the strings; where it ``knows_what_ran``, it names each file
-        that ran, by itself or in the name of a function. What was compiled ran in generated code.
+        that ran, by itself or in the name of a function, unless what ran of it was compiled.
         """
         self.read()
         ran = {name.rpartition("): ")[0].rpartition("(")[0] for name in index}.union(index)
-        compiled = _compiled_files()
         prefixes = _path_prefixes()
         files, left = [], MAX_TEXTS
         for path, text in self._texts.items():
             name = _recorded_path(path, prefixes)
-            if text is None or (knows_what_ran and name not in ran and path not in compiled):
+            if text is None or (knows_what_ran and name not in ran and path not in self._compiled):
                 continue
             encoded = text.encode("utf-8", "replace")
             is_kept = len(encoded) <= min(MAX_TEXT, left)
@@ -1182,40 +1188,30 @@ def _try_to_write(prof, path, lines, sources, has_calls, more):
 
 def _write_compile_log(path):
     """Writes what ``torch.compile`` has logged in this process until now to ``path``, as far as Perfline reads it; nothing
-    where it does not log, or has compiled nothing.
+    where it does not log, or has compiled nothing. Returns the paths of the files whose lines kernels were made from.
     """
     try:
         log = _own_compile_log(os.environ.get("TORCH_TRACE"))
         if log is None:
-            return
+            return frozenset()
         with open(log, "rb") as lines:
             records = list(used_records(lines))
         if any(part in it for it in records for part in (KERNEL_STACKS, *COMPILED)):
             _write_gzip(path, b"".join(records))
+        return _files_of_kernels(records)
     except Exception as error:
         _warn(f"the log of torch.compile is not beside the recording: {_reason(error)}", stacklevel=5)
+        return frozenset()
 
 
-def _compiled_files():
-    """The paths of the files whose lines kernels were made from, as the log of ``torch.compile`` names them; none where it
-    cannot be read, which the writing of the log warns of.
-    """
+def _files_of_kernels(records):
+    """The files that the stacks of kernels name. Each stack is a text in the payload of its record, a line of JSON."""
     files = set()
-    try:
-        log = _own_compile_log(os.environ.get("TORCH_TRACE"))
-        if log is not None:
-            with open(log, "rb") as lines:
-                is_of_kernels = False
-                for line in lines:
-                    if line.startswith(b"\t") and is_of_kernels:
-                        stacks = json.loads(line)
-                        frames = (
-                            frame for stack in stacks.values() for it in stack for frame in FRAME_FILE.findall(it)
-                        )
-                        files.update(frames)
-                    is_of_kernels = KERNEL_STACKS in line
-    except (OSError, ValueError, AttributeError, TypeError):
-        pass
+    for record, payload in zip(records, records[1:]):
+        if KERNEL_STACKS in record:
+            for path in FRAME_FILE.findall(payload):
+                with contextlib.suppress(ValueError):
+                    files.add(json.loads(b'"%s"' % path))
     return files
 
 

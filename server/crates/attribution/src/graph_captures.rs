@@ -31,7 +31,7 @@ pub struct GraphCaptures {
 }
 
 /// A launch that became a node of a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CapturedLaunch {
     /// What it launches.
     pub kind: DeviceKind,

@@ -16,6 +16,10 @@ use crate::graph_captures::{CapturedLaunch, GraphCaptures};
 /// Steps of the search for a way to put launches on several streams, at most.
 const MAX_TRIES: usize = 100_000;
 
+/// Of these steps, those that look for other ways when one is known, at most: branches that are alike have as many ways as there are
+/// combinations of them.
+const MAX_FURTHER_TRIES: usize = 20_000;
+
 /// Parts of the names of kernels of cuBLAS, CUTLASS and the like, in lower case.
 const MATRIX_PRODUCTS: [&str; 5] = ["gemm", "gemv", "cutlass", "nvjet", "xmma"];
 
@@ -190,9 +194,14 @@ impl<'a> ReplayMatcher<'a> {
     /// The captures that fit `replay`, each with the stack of every event. Where nothing but the number of launches says that
     /// they do, they must agree.
     fn fitting(&self, replay: &Replay) -> Vec<(usize, StackRows)> {
+        // Graphs of several sizes of a batch are mostly alike, launch by launch: what one says, all do.
+        let mut pairs: FxHashMap<&[CapturedLaunch], Option<StackRows>> = FxHashMap::default();
+        let mut pair = |graph: &'a [CapturedLaunch]| {
+            pairs.entry(graph).or_insert_with(|| self.pair(graph, replay)).clone()
+        };
         let graphs = self.captures.graphs.iter().enumerate();
         let mut fitting: Vec<(usize, StackRows)> =
-            graphs.filter_map(|(at, graph)| Some((at, self.pair(graph, replay)?))).collect();
+            graphs.filter_map(|(at, graph)| Some((at, pair(graph)?))).collect();
         let agree: Vec<bool> = match fitting.split_first() {
             None => Vec::new(),
             Some(((_, first), others)) => {
@@ -273,6 +282,8 @@ struct StreamSearch<'a> {
     matcher: &'a ReplayMatcher<'a>,
     graph: &'a [CapturedLaunch],
     streams: &'a [Vec<DeviceEventId>],
+    /// Whether the names of all kernels are known: then each is what starts first under its name.
+    are_named: bool,
     /// What goes on a stream as a whole, by places in the graph, in the order of the first.
     chains: Vec<Vec<usize>>,
     /// By stream, the launches on it so far.
@@ -304,7 +315,7 @@ impl<'a> StreamSearch<'a> {
         graph: &'a [CapturedLaunch],
         streams: &'a [Vec<DeviceEventId>],
     ) -> Self {
-        let are_named = are_named(graph);
+        let are_named = graph.iter().all(|it| it.name.get().is_some());
         let mut chains: Vec<Vec<usize>> = Vec::new();
         let mut of_number: FxHashMap<u32, usize> = FxHashMap::default();
         for (at, launch) in graph.iter().enumerate() {
@@ -318,7 +329,8 @@ impl<'a> StreamSearch<'a> {
             }
         }
         let taken = vec![0; streams.len()];
-        Self { matcher, graph, streams, taken, tried: Vec::with_capacity(chains.len()), chains }
+        let tried = Vec::with_capacity(chains.len());
+        Self { matcher, graph, streams, are_named, chains, taken, tried }
     }
 
     /// The stacks of the events, in the order of the streams. Of several ways it is that in which the most kernels have the names of
@@ -326,9 +338,9 @@ impl<'a> StreamSearch<'a> {
     /// way, or nothing shows which.
     fn rows(mut self) -> Option<StackRows> {
         let mut found: Option<StackRows> = None;
-        // Of launches with names, each is what starts first under its name.
-        let is_one_enough = are_named(self.graph);
-        for _ in 0..MAX_TRIES {
+        let mut tries = MAX_TRIES;
+        while 0 < tries {
+            tries -= 1;
             if let Some(chain) = self.chains.get(self.tried.len()) {
                 let places = self.places(chain)?;
                 if !self.put(places) && !self.put_elsewhere(found.is_some()) {
@@ -338,12 +350,15 @@ impl<'a> StreamSearch<'a> {
             }
             let rows = self.stacks();
             match &mut found {
-                None => found = Some(rows.into_iter().map(|it| (it, true)).collect()),
+                None => {
+                    found = Some(rows.into_iter().map(|it| (it, true)).collect());
+                    tries = tries.min(MAX_FURTHER_TRIES);
+                }
                 Some(found) => {
                     found.iter_mut().zip(rows).for_each(|(one, other)| one.1 &= one.0 == other);
                 }
             }
-            if is_one_enough || !self.put_elsewhere(true) {
+            if self.are_named || !self.put_elsewhere(true) {
                 return found;
             }
         }
@@ -404,11 +419,6 @@ impl<'a> StreamSearch<'a> {
         }
         rows.concat()
     }
-}
-
-/// Whether the names of all kernels of a graph are known.
-fn are_named(graph: &[CapturedLaunch]) -> bool {
-    graph.iter().all(|it| it.name.get().is_some())
 }
 
 /// Whether `launched` and `ran` name the same kernel; one of them may be mangled.
