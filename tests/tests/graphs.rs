@@ -439,6 +439,41 @@ fn calls_of_the_capture_show_which_launch_is_on_which_stream() {
     assert_eq!(device_time(&run)["run.py:41"], (31, 31, 5));
 }
 
+/// Forty times two branches that are alike have 2^40 ways, but few states: the lines of the branches are one, so all is certain.
+#[test]
+fn many_branches_that_are_alike_are_placed() {
+    let mut capture =
+        String::from("py run.py:1 <module> 0..100000\n  run cudaStreamBeginCapture 1..2 corr=1\n");
+    let mut replay = String::from(
+        "py run.py:1 <module> 0..100000\n  call replay 10..20 from=run.py:41\n    run cudaGraphLaunch 11..19 corr=500\n",
+    );
+    let mut kernels = String::new();
+    for layer in 0..40 {
+        let at = 100 + layer * 100;
+        for branch in 0..2 {
+            let (begin, corr) = (at + branch * 40, 2 + layer * 2 + branch);
+            capture += &format!(
+                "  run cudaEventRecord {begin}..{} corr={}\n  call f {}..{} from=model.py:5\n    run cudaLaunchKernel {}..{} corr={corr}\n",
+                begin + 1,
+                1000 + corr,
+                begin + 2,
+                begin + 20,
+                begin + 3,
+                begin + 4
+            );
+            let stream = 7 + branch;
+            kernels += &format!("kernel k {at}..{} corr=500 stream={stream}\n", at + 2);
+        }
+    }
+    capture += "  run cudaStreamEndCapture 90000..90001 corr=300\n";
+    replay += &kernels;
+    let folder = Folder::new(&[("replay.json", &replay), ("a.json", &capture)]);
+    let run = folder.load(&["a.json"]);
+    assert_eq!(device_time(&run)["model.py:5"], (160, 160, 80));
+    let line = run.merged.lines.iter().find(|(it, _)| it.file == "model.py");
+    assert_eq!(line.unwrap().1.evidence, Evidence::Exact);
+}
+
 /// Of a server, where nothing is the user's, the packages that it runs are. A package that its capture alone names changes
 /// nothing of that.
 #[test]

@@ -9,16 +9,12 @@ use profile::{
     OriginFrame, Profile,
 };
 use recorded::{KernelClasses, Launches, launches_graph};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph_captures::{CapturedLaunch, GraphCaptures};
 
-/// Steps of the search for a way to put launches on several streams, at most.
-const MAX_TRIES: usize = 100_000;
-
-/// Of these steps, those that look for other ways when one is known, at most: branches that are alike have as many ways as there are
-/// combinations of them.
-const MAX_FURTHER_TRIES: usize = 20_000;
+/// States of the ways to put launches on several streams, at most.
+const MAX_STATES: usize = 100_000;
 
 /// Parts of the names of kernels of cuBLAS, CUTLASS and the like, in lower case.
 const MATRIX_PRODUCTS: [&str; 5] = ["gemm", "gemv", "cutlass", "nvjet", "xmma"];
@@ -234,7 +230,7 @@ impl<'a> ReplayMatcher<'a> {
             let fits = graph.iter().zip(only).all(|(launch, event)| self.fits(launch, *event));
             return fits.then(|| graph.iter().map(|it| (it.stack, true)).collect());
         }
-        StreamSearch::new(self, graph, streams).rows()
+        StreamWays::new(self, graph, streams).rows()
     }
 
     /// Whether `event` may be what `launch` launched.
@@ -277,8 +273,11 @@ impl<'a> ReplayMatcher<'a> {
     }
 }
 
-/// Looks for the ways to put the launches of a graph on the streams of a replay, each stream in the order of the launches.
-struct StreamSearch<'a> {
+/// The ways to put the launches of a graph on the streams of a replay, each stream in the order of the launches.
+///
+/// What matters of the chains that are placed already is only how many launches each stream has. So the ways are the paths through
+/// levels of such states, one level for each chain, and there are few states where there are many ways.
+struct StreamWays<'a> {
     matcher: &'a ReplayMatcher<'a>,
     graph: &'a [CapturedLaunch],
     streams: &'a [Vec<DeviceEventId>],
@@ -286,30 +285,25 @@ struct StreamSearch<'a> {
     are_named: bool,
     /// What goes on a stream as a whole, by places in the graph, in the order of the first.
     chains: Vec<Vec<usize>>,
-    /// By stream, the launches on it so far.
-    taken: Vec<usize>,
-    /// Where the first chains are put for now.
-    tried: Vec<Tried>,
 }
+
+/// By stream, how many launches are on it.
+type Taken = Vec<usize>;
 
 /// A stream that a chain may be on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ChainPlace {
-    /// How many of its kernels have the name of their operator in theirs.
+    /// How many kernels, of this chain and those behind it, have the name of their operator in theirs.
     named: usize,
-    /// When it would start: the earlier, the greater.
+    /// When the chain would start: the earlier, the greater.
     start: Reverse<Ns>,
     stream: usize,
 }
 
-/// A chain that is put on a stream for now.
-struct Tried {
-    place: ChainPlace,
-    /// The others that were not tried, the best last.
-    untried: Vec<ChainPlace>,
-}
+/// Of a level, by state, the places of its chain from where the ways go on to the end: the best last.
+type StateLevel = FxHashMap<Taken, Vec<ChainPlace>>;
 
-impl<'a> StreamSearch<'a> {
+impl<'a> StreamWays<'a> {
     fn new(
         matcher: &'a ReplayMatcher<'a>,
         graph: &'a [CapturedLaunch],
@@ -328,50 +322,87 @@ impl<'a> StreamSearch<'a> {
                 None => chains.push(vec![at]),
             }
         }
-        let taken = vec![0; streams.len()];
-        let tried = Vec::with_capacity(chains.len());
-        Self { matcher, graph, streams, are_named, chains, taken, tried }
+        Self { matcher, graph, streams, are_named, chains }
     }
 
     /// The stacks of the events, in the order of the streams. Of several ways it is that in which the most kernels have the names of
     /// their operators, and of these, that in which chains start earliest; certain is what they agree on. `None` if there is no
-    /// way, or nothing shows which.
-    fn rows(mut self) -> Option<StackRows> {
-        let mut found: Option<StackRows> = None;
-        let mut tries = MAX_TRIES;
-        while 0 < tries {
-            tries -= 1;
-            if let Some(chain) = self.chains.get(self.tried.len()) {
-                let places = self.places(chain)?;
-                if !self.put(places) && !self.put_elsewhere(found.is_some()) {
-                    return found;
-                }
-                continue;
+    /// way, nothing shows which, or there are too many states.
+    fn rows(&self) -> Option<StackRows> {
+        let levels = self.levels()?;
+        let mut first: Vec<Vec<Option<u32>>> =
+            self.streams.iter().map(|it| vec![None; it.len()]).collect();
+        let mut are_certain: Vec<Vec<bool>> =
+            self.streams.iter().map(|it| vec![true; it.len()]).collect();
+        let mut best = vec![0; self.streams.len()];
+        for (chain, level) in self.chains.iter().zip(&levels) {
+            let stream = level.get(&best)?.last()?.stream;
+            for (&at, row) in chain.iter().zip(&mut first[stream][best[stream]..]) {
+                *row = Some(self.graph[at].stack);
             }
-            let rows = self.stacks();
-            match &mut found {
-                None => {
-                    found = Some(rows.into_iter().map(|it| (it, true)).collect());
-                    tries = tries.min(MAX_FURTHER_TRIES);
-                }
-                Some(found) => {
-                    found.iter_mut().zip(rows).for_each(|(one, other)| one.1 &= one.0 == other);
-                }
-            }
-            if self.are_named || !self.put_elsewhere(true) {
-                return found;
-            }
+            best[stream] += chain.len();
         }
-        // What other ways there are is not known.
-        found.map(|rows| rows.into_iter().map(|(row, _)| (row, false)).collect())
+        let mut states: FxHashSet<Taken> = [vec![0; self.streams.len()]].into_iter().collect();
+        for (chain, level) in self.chains.iter().zip(&levels) {
+            let mut next = FxHashSet::default();
+            for state in &states {
+                for &ChainPlace { stream, .. } in self.as_good(level.get(state)?) {
+                    for (n, &at) in chain.iter().enumerate() {
+                        let event = state[stream] + n;
+                        are_certain[stream][event] &=
+                            first[stream][event] == Some(self.graph[at].stack);
+                    }
+                    next.insert(behind(state, stream, chain.len()));
+                }
+            }
+            states = next;
+        }
+        let rows = first.into_iter().flatten().zip(are_certain.into_iter().flatten());
+        rows.map(|(row, is_certain)| Some((row?, is_certain))).collect()
     }
 
-    /// Where `chain` may be, the best last. `None` if it is a launch alone, and nothing shows which of several kernels it is.
-    fn places(&self, chain: &[usize]) -> Option<Vec<ChainPlace>> {
+    /// The states of each level and where the ways go on from them; `None` if nothing shows which, or there are too many.
+    fn levels(&self) -> Option<Vec<StateLevel>> {
+        let mut levels: Vec<StateLevel> = Vec::with_capacity(self.chains.len());
+        let mut states: FxHashSet<Taken> = [vec![0; self.streams.len()]].into_iter().collect();
+        let mut room = MAX_STATES;
+        for chain in &self.chains {
+            room = room.checked_sub(states.len())?;
+            let (mut level, mut next) = (StateLevel::default(), FxHashSet::default());
+            for state in states {
+                let places = self.places(chain, &state)?;
+                next.extend(places.iter().map(|it| behind(&state, it.stream, chain.len())));
+                level.insert(state, places);
+            }
+            levels.push(level);
+            states = next;
+        }
+        // From the end: by state, how many kernels behind it are named at most.
+        let mut named: FxHashMap<Taken, usize> = states.into_iter().map(|it| (it, 0)).collect();
+        for (chain, level) in self.chains.iter().zip(&mut levels).rev() {
+            let mut named_from = FxHashMap::default();
+            for (state, places) in level {
+                places.retain_mut(|it| {
+                    let after = named.get(&behind(state, it.stream, chain.len()));
+                    it.named += after.copied().unwrap_or_default();
+                    after.is_some()
+                });
+                places.sort_unstable();
+                if let Some(best) = places.last() {
+                    named_from.insert(state.clone(), best.named);
+                }
+            }
+            named = named_from;
+        }
+        Some(levels)
+    }
+
+    /// Where `chain` may be if so many launches are on the streams. `None` if it is a launch alone, and nothing shows which of several kernels it is.
+    fn places(&self, chain: &[usize], taken: &[usize]) -> Option<Vec<ChainPlace>> {
         let mut places = Vec::new();
         let mut first_names = Vec::new();
         for (stream, events) in self.streams.iter().enumerate() {
-            let begin = self.taken[stream];
+            let begin = taken[stream];
             let Some(events) = events.get(begin..begin + chain.len()) else { continue };
             let mut pairs = chain.iter().map(|&at| &self.graph[at]).zip(events);
             if !pairs.clone().all(|(launch, event)| self.matcher.fits(launch, *event)) {
@@ -388,37 +419,25 @@ impl<'a> StreamSearch<'a> {
         if is_alone && first_names.windows(2).any(|it| it[0] != it[1]) {
             return None;
         }
-        places.sort_unstable();
         Some(places)
     }
 
-    /// Puts the next chain on the last of `places`, if there is any.
-    fn put(&mut self, mut places: Vec<ChainPlace>) -> bool {
-        let Some(place) = places.pop() else { return false };
-        self.taken[place.stream] += self.chains[self.tried.len()].len();
-        self.tried.push(Tried { place, untried: places });
-        true
+    /// Those of `places` that are as good as the best: of launches with names, which are what starts first, the best alone.
+    fn as_good<'p>(&self, places: &'p [ChainPlace]) -> &'p [ChainPlace] {
+        let most = places.last().map_or(0, |it| it.named);
+        let from = match self.are_named {
+            true => places.len().saturating_sub(1),
+            false => places.partition_point(|it| it.named < most),
+        };
+        &places[from..]
     }
+}
 
-    /// Takes back chains until one may be elsewhere, and puts it there: only `if_as_good`, where names speak as much for it.
-    fn put_elsewhere(&mut self, if_as_good: bool) -> bool {
-        while let Some(Tried { place, mut untried }) = self.tried.pop() {
-            self.taken[place.stream] -= self.chains[self.tried.len()].len();
-            untried.retain(|it| !if_as_good || it.named >= place.named);
-            if self.put(untried) {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn stacks(&self) -> Vec<u32> {
-        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); self.streams.len()];
-        for (chain, Tried { place, .. }) in self.chains.iter().zip(&self.tried) {
-            rows[place.stream].extend(chain.iter().map(|&at| self.graph[at].stack));
-        }
-        rows.concat()
-    }
+/// The state after `n` more launches on `stream`.
+fn behind(taken: &[usize], stream: usize, n: usize) -> Taken {
+    let mut taken = taken.to_vec();
+    taken[stream] += n;
+    taken
 }
 
 /// Whether `launched` and `ran` name the same kernel; one of them may be mangled.
