@@ -322,4 +322,5 @@ def main():
         memory(options.binary, options.trace.resolve())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,24 +1,32 @@
 //! What holds for every input of the readers: they never panic, and in how many pieces an input comes, or how many cores read
-//! it, changes nothing.
+//! it, changes nothing. And for whatever is sent to the language server: each request is answered once.
 //!
-//! *Owns*: a function for each reader, which panics where that does not hold; `targets/` hands inputs of libFuzzer to it,
-//! `tests/corpus.rs` those of `corpus/`.
+//! *Owns*: a function for each reader and for the server, which panics where that does not hold; `targets/` hands inputs of
+//! libFuzzer to it, `tests/corpus.rs` those of `corpus/`.
 //!
 //! *Never*: is a part of what users get.
 //!
 //! *The tests that say so*: `tests/corpus.rs`; `tests/tidy/` of the crate `tests` (no other crate may depend on this one).
 
+mod messages;
+
+use std::borrow::Cow;
+
 use compile_log::CompileLogReader;
+use ledger::Ledger;
+use ledger_file::{LedgerHead, Ledgers};
 use profile::Interner;
 use pysource::{LineIndex, LineMap, Module};
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use trace_reader::{SpeculativeReader, TraceReader};
 
+pub use messages::messages;
+
 /// The name of a target, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 11] = [
     ("trace", trace),
     ("snapshot", snapshot),
     ("side_car", side_car),
@@ -27,6 +35,9 @@ pub const TARGETS: [Target; 8] = [
     ("python", python),
     ("edits", edits),
     ("budget", budget),
+    ("ledgers", ledgers),
+    ("flight_recorder", flight_recorder),
+    ("messages", messages),
 ];
 
 /// A trace: read at once, in pieces, and in pieces that another core has read before, it has the same tables and anomalies.
@@ -180,6 +191,36 @@ pub fn budget(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (file, _) = settings::ProjectFile::parse(&text, std::path::Path::new("."), |_| false);
     let _ = file.budget();
+}
+
+/// What a ledger file holds behind its first line: what is read of it is written as the same bytes each time.
+///
+/// # Panics
+/// If that does not hold.
+pub fn ledgers(bytes: &[u8]) {
+    let Some((head, read)) = read_ledgers(bytes) else { return };
+    let write = |(head, read): &(LedgerHead, Vec<(u32, Ledger)>)| {
+        let ledgers = read.iter().map(|(rank, it)| (*rank, Cow::Borrowed(it)));
+        head.to_body(ledgers).expect("what was read can be written")
+    };
+    let written = write(&(head, read));
+    let again = read_ledgers(&written).expect("what was written can be read");
+    assert!(written == write(&again), "what was read is written otherwise");
+}
+
+/// The ledgers in `bytes`; `None` if one of them is damaged.
+#[must_use]
+pub fn read_ledgers(bytes: &[u8]) -> Option<(LedgerHead, Vec<(u32, Ledger)>)> {
+    let mut ledgers = Ledgers::in_body(bytes).ok()?;
+    let read = ledgers.by_ref().collect::<Result<_, _>>().ok()?;
+    Some((ledgers.head, read))
+}
+
+/// A dump of the flight recorder: what is read of it can be compared with itself as that of another rank.
+pub fn flight_recorder(bytes: &[u8]) {
+    if let Ok(dump) = flight_recorder::read_dump(bytes) {
+        let _ = flight_recorder::diagnose(&[(0, &dump), (1, &dump)], &|it| it.contains("torch"));
+    }
 }
 
 fn check(map: &LineMap, recorded: &str, current: &str) {

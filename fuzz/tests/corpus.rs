@@ -1,4 +1,4 @@
-//! The inputs of `corpus/`, and a few hundred variants of each, which differ in some bytes.
+//! The inputs of `corpus/`, and up to some thousand variants of each, which differ in some bytes.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -11,6 +11,9 @@ use tests::random::Random;
 /// Variants of all inputs of a target.
 const VARIANTS: usize = 5000;
 
+/// The same of a target whose inputs take a session of the language server each.
+const VARIANTS_OF_SESSIONS: usize = 400;
+
 #[test]
 fn the_corpus_and_its_variants_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -20,10 +23,11 @@ fn the_corpus_and_its_variants_hold() {
             fs::read_dir(folder.join(name)).unwrap().map(|it| it.unwrap().path()).collect();
         files.sort();
         assert!(!files.is_empty(), "no inputs for {name}");
+        let n_variants = if name == "messages" { VARIANTS_OF_SESSIONS } else { VARIANTS };
         for (number, file) in files.iter().enumerate() {
             let whole = fs::read(file).unwrap();
             let mut random = Random::new(number as u64);
-            for variant in 0..=VARIANTS / files.len() {
+            for variant in 0..=n_variants / files.len() {
                 let mut bytes = whole.clone();
                 for _ in 0..variant.min(1 + random.below(4)) {
                     mutate_bytes(&mut bytes, &mut random);
@@ -36,4 +40,18 @@ fn the_corpus_and_its_variants_hold() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_corpus_of_ledgers_is_of_this_version() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/ledgers");
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        assert!(
+            fuzz::read_ledgers(&fs::read(&path).unwrap()).is_some(),
+            "{} is of an earlier version of the format: write what `perfline ledger` makes of the trace of the same name in \
+             corpus/trace, without its first two bytes, and leave out the first line of that",
+            path.display()
+        );
+    }
 }

@@ -123,6 +123,22 @@ fn a_trace_that_unfolds_to_gigabytes_is_read_in_part() {
 }
 
 #[test]
+fn reading_ends_before_the_address_space_does() {
+    const MIB: u32 = 640;
+    let folder = tempfile::tempdir().unwrap();
+    let input = events(folder.path(), "events.json.gz");
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {}; exec \"$0\" lines \"$1\" --site . --strict", MIB << 10);
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_perfline"), input.to_str().unwrap()]);
+    command.current_dir(folder.path()).env("PERFLINE_CACHE_DIR", "").stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let limit = format!("the memory limit of {} MiB was near", MIB / 2 / 4 * 3);
+    assert!(said.contains(&limit), "{said}");
+}
+
+#[test]
 fn a_snapshot_that_unfolds_to_gigabytes_is_read_in_part() {
     let folder = tempfile::tempdir().unwrap();
     let input = snapshot(folder.path(), "events.pickle", &snapshot_event());

@@ -197,3 +197,56 @@ fn a_pipe_that_ends_early_counts_as_far_as_it_goes() {
         }
     }
 }
+
+#[test]
+fn memory_that_is_refused_ends_the_process_and_leaves_no_half_of_a_file() {
+    let trace = trace();
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("run.perfline");
+    let cache = folder.path().join("cache");
+    let whole = |command: &mut Command| {
+        let ended =
+            command.env("PERFLINE_CACHE_DIR", &cache).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status, said)
+    };
+    let binary = env!("CARGO_BIN_EXE_perfline");
+    // With a limit by default reading would end before memory does.
+    let limit = ["--memory-limit", "8G"];
+    let arguments = ["ledger", &trace, "--output", output.to_str().unwrap(), limit[0], limit[1]];
+    let (status, said) = whole(Command::new(binary).args(arguments));
+    assert!(status.success(), "{said}");
+    let expected = fs::read(&output).unwrap();
+    fs::remove_dir_all(&cache).unwrap();
+    let (mut n_refused, mut n_done) = (0, 0);
+    // From less than the program itself needs to enough. What is refused differs: a block of a table, the stack of a thread, a
+    // buffer of the output.
+    for mib in (16..400).step_by(8) {
+        fs::write(&output, "old").unwrap();
+        let script = format!("ulimit -v {}; exec \"$@\"", mib << 10);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh", binary]).args(arguments);
+        let (status, said) = whole(&mut command);
+        let found = fs::read(&output).unwrap();
+        if status.success() {
+            assert!(found == expected, "{mib} MiB: {said}");
+            n_done += 1;
+        } else {
+            assert_eq!(found, b"old", "{mib} MiB: {said}");
+            n_refused += 1;
+        }
+        // What was kept before memory ended is whole.
+        for name in if cache.exists() { names(&cache) } else { Vec::new() } {
+            if name.ends_with(".gz") {
+                let file = File::open(cache.join(&name)).unwrap();
+                let mut unpacked = MultiGzDecoder::new(file);
+                std::io::copy(&mut unpacked, &mut std::io::sink()).unwrap();
+            }
+        }
+        if n_done == 3 {
+            break;
+        }
+        let _ = fs::remove_dir_all(&cache);
+    }
+    assert!(n_refused > 3 && n_done == 3, "refused with {n_refused} amounts, done with {n_done}");
+}

@@ -132,7 +132,19 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "fuzz",
-        &["compile-log", "profile", "pysource", "settings", "snapshot-reader", "trace-reader"],
+        &[
+            "compile-log",
+            "flight-recorder",
+            "ledger",
+            "ledger-file",
+            "loader",
+            "lsp",
+            "profile",
+            "pysource",
+            "settings",
+            "snapshot-reader",
+            "trace-reader",
+        ],
     ),
     (
         "tests",

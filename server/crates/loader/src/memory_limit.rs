@@ -13,7 +13,8 @@ use crate::damage::Damage;
 /// The most memory that the process may have while it loads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemoryLimit {
-    /// Three quarters of the memory of the machine, or of its control group where that may have less.
+    /// Three quarters of the memory of the machine, of what its control group may have, or of half of what the process may reserve,
+    /// whichever is least.
     #[default]
     Auto,
     /// Bytes.
@@ -159,7 +160,8 @@ impl ProcessMemory {
     }
 }
 
-/// Bytes that this process may have: those of the machine, or of its control group.
+/// Bytes that this process may have: those of the machine, of its control group, or half of its address space (`ulimit -v`), which
+/// batch systems limit. A table that grows reserves up to twice what it fills.
 fn machine_memory() -> Option<u64> {
     let mut process = ProcessMemory::new()?;
     process.system.refresh_memory();
@@ -168,7 +170,20 @@ fn machine_memory() -> Option<u64> {
     let group = process.system.process(process.id).and_then(sysinfo::Process::cgroup_limits);
     let group = group.or_else(|| process.system.cgroup_limits());
     let limit = group.map_or(total, |it| it.total_memory.min(total));
+    let limit = address_space().map_or(limit, |it| (it / 2).min(limit));
     (limit > 0).then_some(limit)
+}
+
+/// Bytes that the process may reserve; `None` where that is not limited.
+#[cfg(unix)]
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+/// Windows limits it by job objects, which `sysinfo` does not look at.
+#[cfg(not(unix))]
+const fn address_space() -> Option<u64> {
+    None
 }
 
 #[cfg(test)]

@@ -433,6 +433,32 @@ fn what_was_looked_at_is_what_is_read() {
     assert_eq!(outcome(&run), expected);
 }
 
+/// On Windows a file that is open cannot be deleted.
+#[cfg(unix)]
+#[test]
+fn files_that_are_deleted_while_they_are_read_count_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = ["two_ranks.rank0.json.gz", "two_ranks.rank1.json.gz"].map(|name| {
+        let from = fixture("cpu/torch2.15.0").join(name);
+        write(&folder, name, &fs::read(from).unwrap())
+    });
+    let expected = try_load(&inputs).unwrap();
+    let delete = |progress: &loader::Progress| {
+        if progress.stage == Stage::Reading {
+            inputs.iter().for_each(|it| _ = fs::remove_file(it));
+        }
+    };
+    let options = LoadOptions::new(PathBuf::from("no such folder"), Some(Vec::new()));
+    let watch = Watch { progress: &delete, cancelled: &AtomicBool::new(false) };
+    let run = load(&inputs, &options, &watch).unwrap();
+    assert!(inputs.iter().all(|it| !it.exists()));
+    assert_eq!(outcome(&run), outcome(&expected));
+    assert_eq!(run.failures, expected.failures);
+    for (found, expected) in run.inputs.iter().zip(&expected.inputs) {
+        assert_eq!((found.kind, messages(found)), (expected.kind, messages(expected)));
+    }
+}
+
 // Faults of ours.
 
 #[test]
