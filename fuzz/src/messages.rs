@@ -5,13 +5,13 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use loader::{DiscoveredRun, LoadOptions, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 /// What a session that does not end may take: longer than any that does.
@@ -61,7 +61,8 @@ static RECORDED: LazyLock<Arc<Recorded>> = LazyLock::new(|| {
 
 impl Recordings for Recorded {
     fn discover(&self, _: &Path) -> Vec<DiscoveredRun> {
-        Vec::new()
+        let inputs = vec![self.folder.path().join("trace.json")];
+        vec![DiscoveredRun { inputs, modified: SystemTime::UNIX_EPOCH }]
     }
 
     fn load(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Result<Run, loader::Error> {
@@ -171,6 +172,10 @@ async fn raw_session(bytes: &[u8]) {
 }
 
 async fn session(bytes: &[u8]) {
+    if bytes.windows(3).any(|it| it.eq_ignore_ascii_case(b"\\ud")) {
+        // Halves of pairs that stand alone are mended, so that what is JSON there is none here.
+        return;
+    }
     let uri = format!("file://{}", RECORDED.folder.path().join("train.py").display());
     let folder = format!("file://{}", RECORDED.folder.path().display());
     let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": PROGRAM});
@@ -178,60 +183,99 @@ async fn session(bytes: &[u8]) {
     let capabilities = json!({"textDocument": {"inlayHint": {}, "codeLens": {}}});
     let hello = json!({"capabilities": capabilities, "workspaceFolders": folders});
     let load = json!({"command": "perfline.load", "arguments": []});
-    let first = [
-        json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello}),
-        json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
-        json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}),
-        json!({"jsonrpc": "2.0", "id": "load", "method": "workspace/executeCommand", "params": load}),
+    let mut client = Client::start();
+    client.exchange([request("hello", "initialize", &hello)]).await;
+    let opened = json!({"textDocument": document});
+    let ready = [
+        notification("initialized", &json!({})),
+        notification("textDocument/didOpen", &opened),
+        request("load", "workspace/executeCommand", &load),
     ];
-    let shutdown = json!({"jsonrpc": "2.0", "id": "bye", "method": "shutdown"}).to_string();
-    let exit = json!({"jsonrpc": "2.0", "method": "exit"}).to_string();
-    if bytes.windows(3).any(|it| it.eq_ignore_ascii_case(b"\\ud")) {
-        // Halves of pairs that stand alone are mended, so that what is JSON there is none here.
-        return;
-    }
+    let answers = client.exchange(ready).await;
+    assert!(answers[0].get("result").is_some(), "{answers:?}");
     // The program is where the folder of this process is.
     let text = String::from_utf8_lossy(bytes).replace("$URI", &uri);
-    let bodies = first.iter().map(Value::to_string).chain(text.split('\0').map(str::to_owned));
-    let bodies: Vec<String> = bodies.chain([shutdown]).collect();
-    let mut open: BTreeMap<String, usize> = BTreeMap::new();
-    for id in bodies.iter().filter_map(|it| id_of_request(it)) {
-        *open.entry(id).or_default() += 1;
+    client.exchange(text.split('\0').map(str::to_owned)).await;
+    client.exchange([request("bye", "shutdown", &Value::Null)]).await;
+    client.exchange([notification("exit", &Value::Null)]).await;
+    client.end().await;
+}
+
+/// A client that answers what it is asked.
+struct Client {
+    server: JoinHandle<Ending>,
+    reading: JoinHandle<()>,
+    writing: JoinHandle<()>,
+    /// What the server says.
+    said: UnboundedReceiver<Value>,
+    /// Bodies to send. It is written and read at the same time: each side may wait for the other one to read.
+    to_send: UnboundedSender<String>,
+}
+
+impl Client {
+    fn start() -> Self {
+        let (sender, said) = unbounded_channel();
+        let (server, mut writer, reading) = start(sender);
+        let (to_send, mut bodies) = unbounded_channel::<String>();
+        let writing = tokio::spawn(async move {
+            while let Some(body) = bodies.recv().await {
+                send(&mut writer, body.as_bytes()).await;
+            }
+        });
+        Self { server, reading, writing, said, to_send }
     }
-    let (sender, mut answers) = unbounded_channel();
-    let (server, mut writer, reading) = start(sender);
-    // The client writes and reads at the same time: each side may wait for the other one to read.
-    let (replies, mut to_send) = unbounded_channel::<String>();
-    bodies.into_iter().for_each(|it| replies.send(it).expect("the other end is below"));
-    let writing = tokio::spawn(async move {
-        while let Some(body) = to_send.recv().await {
-            send(&mut writer, body.as_bytes()).await;
-        }
-    });
-    while !open.is_empty() && !server.is_finished() {
-        let next = tokio::time::timeout(Duration::from_millis(50), answers.recv()).await;
-        let Ok(Some(message)) = next else { continue };
-        let Some(id) = message.get("id").filter(|it| !it.is_null()) else { continue };
-        if let Some(method) = message["method"].as_str() {
-            let result = match method {
-                "workspace/configuration" => json!([null]),
-                "window/showDocument" => json!({"success": true}),
-                _ => Value::Null,
-            };
-            let reply = json!({"jsonrpc": "2.0", "id": id, "result": result});
-            let _ = replies.send(reply.to_string());
-            continue;
-        }
-        let left = open.get_mut(&id.to_string());
-        let left = left.unwrap_or_else(|| panic!("an answer that nobody waits for: {message}"));
-        *left -= 1;
-        open.retain(|_, left| *left > 0);
+
+    fn send(&self, body: String) {
+        self.to_send.send(body).expect("bodies are sent until the end");
     }
-    let _ = replies.send(exit);
-    drop(replies);
-    let _ = writing.await;
-    server.await.expect("the server ends without a panic");
-    reading.await.expect("the server writes messages");
+
+    /// Sends bodies, and waits until each request among them was answered, or the server has ended: the answers.
+    async fn exchange(&mut self, bodies: impl IntoIterator<Item = String>) -> Vec<Value> {
+        let mut answers = Vec::new();
+        let mut open: BTreeMap<String, usize> = BTreeMap::new();
+        for body in bodies {
+            if let Some(id) = id_of_request(&body) {
+                *open.entry(id).or_default() += 1;
+            }
+            self.send(body);
+        }
+        while !open.is_empty() {
+            // The channel ends with the server.
+            let Some(message) = self.said.recv().await else { break };
+            let Some(id) = message.get("id").filter(|it| !it.is_null()) else { continue };
+            if let Some(method) = message["method"].as_str() {
+                let result = match method {
+                    "workspace/configuration" => json!([null]),
+                    "window/showDocument" => json!({"success": true}),
+                    _ => Value::Null,
+                };
+                self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+                continue;
+            }
+            let left = open.get_mut(&id.to_string());
+            let left = left.unwrap_or_else(|| panic!("nobody waits for this answer: {message}"));
+            *left -= 1;
+            open.retain(|_, left| *left > 0);
+            answers.push(message);
+        }
+        answers
+    }
+
+    /// Waits for the end of the server, which was asked for.
+    async fn end(self) {
+        drop(self.to_send);
+        let _ = self.writing.await;
+        self.server.await.expect("the server ends without a panic");
+        self.reading.await.expect("the server writes messages");
+    }
+}
+
+fn request(id: &str, method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+fn notification(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }
 
 /// The id of a body that is a request, as JSON. That it may be refused makes no difference.

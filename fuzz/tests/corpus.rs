@@ -12,7 +12,7 @@ use tests::random::Random;
 const VARIANTS: usize = 5000;
 
 /// The same of a target whose inputs take a session of the language server each.
-const VARIANTS_OF_SESSIONS: usize = 400;
+const VARIANTS_OF_SESSIONS: usize = 1000;
 
 #[test]
 fn the_corpus_and_its_variants_hold() {

@@ -362,21 +362,16 @@ impl TraceReader {
             n_commas += 1;
             (byte, at) = scan::significant(buf, at + 1)?;
         }
-        if n_commas > 1 || n_commas == 1 && byte == b']' {
-            let offset = self.offset + at as u64;
-            self.tables.warnings.add(
-                WarningKind::Malformed,
-                offset,
-                "a comma too many was skipped",
-            );
-        }
+        let is_comma_lost = n_commas > 1 || n_commas == 1 && byte == b']';
         match byte {
             b'{' => {
                 let end = event.read(buf, at, &mut self.templates, &mut self.anomalies)?;
+                self.note_comma(is_comma_lost, at);
                 self.tables.add(event, &self.anomalies, self.offset + at as u64, self.offset);
                 Ok(end)
             }
             b']' => {
+                self.note_comma(is_comma_lost, at);
                 (self.place, self.is_closed) = if self.is_bare {
                     (JsonContext::End, true)
                 } else {
@@ -389,6 +384,7 @@ impl TraceReader {
                 if !matches!(scan::significant(buf, end)?.0, b',' | b']') {
                     return Err(Stop::Bad(end));
                 }
+                self.note_comma(is_comma_lost, at);
                 let offset = self.offset + at as u64;
                 self.tables.warnings.add(
                     WarningKind::Malformed,
@@ -398,6 +394,17 @@ impl TraceReader {
                 self.lost_bytes += (end - at) as u64;
                 Ok(end)
             }
+        }
+    }
+
+    /// Warns of commas before `at` that separate nothing, if there are any. Only when what follows them was read: until then it is
+    /// tried again with more of the input.
+    #[inline]
+    fn note_comma(&mut self, is_lost: bool, at: usize) {
+        if is_lost {
+            let offset = self.offset + at as u64;
+            let message = "a comma too many was skipped";
+            self.tables.warnings.add(WarningKind::Malformed, offset, message);
         }
     }
 
@@ -412,10 +419,16 @@ impl TraceReader {
         self.rescanned += bad.saturating_sub(start) as u64;
         let is_spent =
             self.rescanned > ALWAYS_RESCANNED + MAX_RESCANNED * (self.offset + bad as u64);
+        let may_be_next = match (self.place, buf.get(start)) {
+            // Perhaps the end of the list is missing, and this is the next key of the outermost object.
+            (JsonContext::Events, Some(b'"')) => true,
+            // Perhaps what was taken for the end of the list or of the outermost object was none, and this is the next event or key.
+            (JsonContext::Members, Some(b'{')) | (JsonContext::End, _) => true,
+            _ => false,
+        };
         let resume = if is_spent {
             bad.max(start + 1)
-        } else if self.place == JsonContext::Events && buf.get(start) == Some(&b'"') {
-            // Perhaps the end of the list is missing, and this is the next key of the outermost object.
+        } else if may_be_next {
             start
         } else {
             start + 1
