@@ -4,7 +4,8 @@
 
 The program and its recording are those of `latency.py`. Characters are typed and deleted, lines put in and taken out, functions
 pasted, at places that follow the seed. Behind every hundredth edit the hints of the 60 lines around it are asked for, as an editor
-does, and between two loads once all hints, the lenses, a hover, code actions and the heat of the file.
+does, and between two loads once all hints, the lenses, a hover, code actions and the heat of the file. Behind every tenth load
+the text that was recorded comes back in one change, as after `git checkout`.
 
 The table has a row for each tenth of the session: the resident memory of the server, its CPU time, and the time from when a hundred
 edits were sent until the hints behind them were read. After each tenth another server loads the recording and opens the text as it is: where it does not show the same
@@ -24,6 +25,7 @@ from latency import MS, Server, percentile, recording, source
 
 AROUND = 30
 ROWS = 10
+RESTORED_EVERY = 10
 
 
 class Document:
@@ -66,6 +68,10 @@ class Document:
             end = min(line + 20, len(self.lines) - 1)
             self.replace(server, line, 0, end, 0, "")
 
+    def restore(self, server, text):
+        last = len(self.lines) - 1
+        self.replace(server, 0, 0, last, len(self.lines[last]), text)
+
     def replace(self, server, line, column, end_line, end, text):
         replaced = self.lines[line][:column] + text + self.lines[end_line][end:]
         self.lines[line : end_line + 1] = replaced.split("\n")
@@ -95,9 +101,7 @@ def look(server, uri, line):
     document = {"uri": uri}
     shown(server, uri)
     server.ask("textDocument/hover", textDocument=document, position={"line": line, "character": 5})
-    server.ask(
-        "textDocument/codeAction", textDocument=document, range=lines(line, line), context={"diagnostics": []}
-    )
+    server.ask("textDocument/codeAction", textDocument=document, range=lines(line, line), context={"diagnostics": []})
     server.command("heat", uri=uri)
 
 
@@ -136,6 +140,8 @@ def session(options, folder, text):
         if n % edits_per_load == 0:
             server.command("load")
             n_loads += 1
+            if n_loads % RESTORED_EVERY == 0:
+                document.restore(server, text)
         if n % (options.edits // ROWS) == 0:
             cpu = (server.cpu() - began) / 1e9
             n_hints = check(options.binary, folder, document, server)

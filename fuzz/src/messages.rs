@@ -39,12 +39,12 @@ const TRACE: &str = r#"{"schemaVersion":1,"traceEvents":[
 ]}"#;
 
 /// The program and its recording, as they were read once. Nothing else is read, whatever messages ask for.
-struct Recorded {
+struct RecordedProgram {
     folder: tempfile::TempDir,
     run: Run,
 }
 
-static RECORDED: LazyLock<Arc<Recorded>> = LazyLock::new(|| {
+static RECORDED: LazyLock<Arc<RecordedProgram>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder for the program");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -56,10 +56,10 @@ static RECORDED: LazyLock<Arc<Recorded>> = LazyLock::new(|| {
     let options = LoadOptions::new(folder.path(), Some(Vec::new()));
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     let run = loader::load(&[trace], &options, &watch).expect("the recording is one");
-    Arc::new(Recorded { folder, run })
+    Arc::new(RecordedProgram { folder, run })
 });
 
-impl Recordings for Recorded {
+impl Recordings for RecordedProgram {
     fn discover(&self, _: &Path) -> Vec<DiscoveredRun> {
         let inputs = vec![self.folder.path().join("trace.json")];
         vec![DiscoveredRun { inputs, modified: SystemTime::UNIX_EPOCH }]

@@ -30,7 +30,7 @@ fn loaded(inputs: &[PathBuf], ignore_exact: bool) -> Run {
 
 /// The lines of the workload.
 fn lines(run: &Run) -> BTreeMap<u32, &LineBooks> {
-    let lines = run.merged.lines.iter().filter(|(key, _)| key.file == FILE);
+    let lines = run.merged.lines_with_books().filter(|(key, _)| key.file == FILE);
     lines.map(|(key, books)| (key.line, books)).collect()
 }
 

@@ -41,7 +41,7 @@ fn recorded(name: &str) -> Run {
 
 /// The lines of `file`.
 fn lines<'a>(run: &'a Run, file: &str) -> BTreeMap<u32, &'a LineBooks> {
-    let lines = run.merged.lines.iter().filter(|(key, _)| key.file.ends_with(file));
+    let lines = run.merged.lines_with_books().filter(|(key, _)| key.file.ends_with(file));
     lines.map(|(key, books)| (key.line, books)).collect()
 }
 

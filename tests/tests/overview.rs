@@ -152,5 +152,5 @@ fn flops_count_once_and_go_to_the_line_of_the_operator() {
     assert_eq!(done.bound(Precision::F16, &peak), Some(ledger::Bound::Memory));
     assert_eq!(done.rate(), Some(65_536.0 / 2e-6));
     assert_eq!(ledger.totals.flops, 65_536);
-    assert_eq!(ledger.lines.values().map(ledger::LineBooks::flops).collect::<Vec<_>>(), [65_536]);
+    assert_eq!(ledger.lines.values().map(|it| it.flops()).collect::<Vec<_>>(), [65_536]);
 }

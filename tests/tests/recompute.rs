@@ -68,7 +68,7 @@ fn forward_recompute_and_backward_of_a_line_stand_apart() {
         let ledger = &run.merged;
         assert!(ledger.balances().iter().all(ledger::Balance::is_balanced), "{version}");
         let of_function = |function: &str| -> Vec<&LineBooks> {
-            let lines = ledger.lines.iter();
+            let lines = ledger.lines_with_books();
             let lines = lines.filter(|(key, it)| key.file == FILE && it.function == function);
             lines.map(|(_, it)| it).collect()
         };

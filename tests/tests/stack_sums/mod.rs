@@ -42,7 +42,7 @@ pub(crate) fn differences(ledger: &Ledger, books: &StackBooks, rounding: u64) ->
                 holds_to(rounding, what, stacks, expected);
             };
             let blank = ledger::LineBooks::default();
-            let line = ledger.lines.get(key).unwrap_or(&blank);
+            let line = ledger.lines.get(key).map_or(&blank, |it| &**it);
             let of = |what: &str| format!("{id} {what} of {}:{}", key.file, key.line);
             let amount = |sums: &BTreeMap<LineKey, i64>| sums.get(key).copied().unwrap_or(0);
             holds(&|| of("own"), amount(&user.own), line.own(metric));

@@ -177,7 +177,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("tower*", &["lsp"]),
     ("lsp-types", &["lsp"]),
     ("rmcp", &["mcp"]),
-    ("tokio*", &["lsp", "mcp", "remote-files", "view-server"]),
+    ("tokio*", &["fuzz", "lsp", "mcp", "remote-files", "view-server"]),
     ("object_store", &["remote-files"]),
     ("reqwest", &["remote-files"]),
     ("rustls", &["remote-files"]),

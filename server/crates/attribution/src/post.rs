@@ -16,7 +16,7 @@ use crate::charge::{Charges, MODULE, loops, module_class};
 /// Builds the ledger of one recording.
 pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     let lines = &charges.events.stacks.lines;
-    let mut books = vec![LineBooks::default(); lines.len()];
+    let mut books = vec![Box::<LineBooks>::default(); lines.len()];
     post_stacks(&mut books, charges);
     post_own(&mut books, charges);
     post_tables(&mut books, charges);
@@ -69,7 +69,7 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
 }
 
 /// Self, own and total of thread and device time.
-fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
+fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     let stacks = &charges.events.stacks;
     let mut below = vec![StackTimes::default(); stacks.len()];
     // Own time on or below a line that stands for several, up to the stack that ends in that line.
@@ -165,7 +165,7 @@ fn post_total(line: &mut LineBooks, lines: &Lines, caller: Option<LineId>, times
 /// Divides the times of a stack whose last line stands for several: what is on it, what of that and below is charged to it, and
 /// what is on it and below.
 fn post_fused_stack(
-    books: &mut [LineBooks],
+    books: &mut [Box<LineBooks>],
     stacks: &Stacks,
     node: Node,
     parts: &FusedLines,
@@ -199,7 +199,7 @@ fn post_fused_stack(
 
 /// Gives the lines that a fused line stands for their parts of all that is counted by charged line, and of the calls made there.
 /// Thread time and device time are divided by [`post_stacks`].
-fn post_fused(books: &mut [LineBooks], charges: &Charges<'_>) -> Vec<(u64, Evidence)> {
+fn post_fused(books: &mut [Box<LineBooks>], charges: &Charges<'_>) -> Vec<(u64, Evidence)> {
     let lines = &charges.events.stacks.lines;
     let mut calls = charges.host.calls.clone();
     for (line, parts) in lines.all_fused() {
@@ -243,7 +243,7 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
 }
 
 /// What is posted to charged lines alone.
-fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
+fn post_own(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     let Charges { host, device, waits, backward, .. } = charges;
     for (line, &(time, count)) in waits.by_line.iter().enumerate() {
         books[line].sync += time;
@@ -281,7 +281,7 @@ fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
 }
 
 /// Kernels, operators, callees, and what was waited for.
-fn post_tables(books: &mut [LineBooks], charges: &Charges<'_>) {
+fn post_tables(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     let Charges { profile, events, host, device, waits, .. } = charges;
     let text = |id| profile.strings.get(id).to_owned();
     for (&(line, name, shape), kernel) in &device.kernel_table {
@@ -330,7 +330,7 @@ fn kernel_key(profile: &Profile, name: String, shape: LaunchShapeId) -> KernelKe
 }
 
 /// Bytes.
-fn post_memory(books: &mut [LineBooks], memory: &MemoryCharges) {
+fn post_memory(books: &mut [Box<LineBooks>], memory: &MemoryCharges) {
     for (line, bytes) in memory.by_line.iter().enumerate() {
         let books = &mut books[line];
         books.alloc += bytes.alloc;

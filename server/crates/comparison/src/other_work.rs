@@ -124,7 +124,7 @@ fn of_unit(
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Ledger, LineBooks, LineKey, Ns, Operator, SourceFile};
+    use ledger::{Ledger, LineKey, Ns, Operator, SourceFile};
 
     use super::*;
     use crate::{ComparedRun, Difference};
@@ -137,7 +137,7 @@ mod tests {
         ledger.steps.insert(1, Ns(1_000_000));
         for &(line, name, calls) in rows {
             let key = LineKey { file: "train.py".to_owned(), line };
-            let books = ledger.lines.entry(key).or_insert_with(LineBooks::default);
+            let books = ledger.lines.entry(key).or_default();
             books.function = "f".to_owned();
             books.cpu_own = Ns(1000);
             books.operators.insert(name.to_owned(), Operator { calls, ..Default::default() });

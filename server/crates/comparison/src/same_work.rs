@@ -211,7 +211,7 @@ mod tests {
                 let calls = calls * u64::from(N_STEPS);
                 books.operators.insert(name.to_owned(), Operator { calls, ..Default::default() });
             }
-            ledger.lines.insert(LineKey { file: FILE.to_owned(), line: it.line }, books);
+            ledger.lines.insert(LineKey { file: FILE.to_owned(), line: it.line }, Box::new(books));
         }
         ledger
     }

@@ -17,7 +17,7 @@ use crate::trace::MemoryCharges;
 #[must_use]
 pub fn reports(
     charges: &MemoryCharges,
-    lines: &BTreeMap<LineKey, LineBooks>,
+    lines: &BTreeMap<LineKey, Box<LineBooks>>,
     steps: &Steps,
     rank: u32,
 ) -> BTreeMap<DeviceKey, DeviceMemory> {
@@ -32,7 +32,7 @@ pub fn reports(
 
 /// What the lines hold of each memory, by its name.
 fn lines_by_device(
-    lines: &BTreeMap<LineKey, LineBooks>,
+    lines: &BTreeMap<LineKey, Box<LineBooks>>,
 ) -> BTreeMap<&str, BTreeMap<LineKey, LineMemory>> {
     let mut by_device: BTreeMap<&str, BTreeMap<LineKey, LineMemory>> = BTreeMap::new();
     for (line, books) in lines {

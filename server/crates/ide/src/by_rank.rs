@@ -146,7 +146,7 @@ mod tests {
         let mut ledger = ledger("step 1 100ms\nstep 2 100ms\n1 fn=step cpu=1ms\n");
         ledger.ranks = times.len() as u32;
         let key = ledger::LineKey { file: FILE.to_owned(), line: 1 };
-        let mut books = ledger.lines[&key].clone();
+        let mut books = LineBooks::clone(&ledger.lines[&key]);
         for (rank, &time) in (0..).zip(times) {
             let thread = ThreadKey { rank, thread: "1".to_owned() };
             ledger.threads.insert(thread.clone(), Ns(200_000_000));

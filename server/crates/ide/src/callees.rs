@@ -189,7 +189,7 @@ mod tests {
             ("a.py", 1, "Net.forward"),
             ("b.py", 1, "Net.forward"),
         ];
-        ledger.lines = lines.map(|(file, line, it)| (key(file, line), books(it))).into();
+        ledger.lines = lines.map(|(file, line, it)| (key(file, line), Box::new(books(it)))).into();
         let file = SourceFile { recorded: "/w/model.py".to_owned(), ..SourceFile::default() };
         ledger.files.insert("model.py".to_owned(), file);
         let rows = [

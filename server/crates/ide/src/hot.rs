@@ -78,7 +78,7 @@ fn lines_to_list(ledger: &Ledger, own_only: bool) -> impl Iterator<Item = (&Line
     // Most lines are of libraries.
     let files = ledger.files.iter().filter(move |(_, file)| own_only && file.is_user_code);
     let own = files.flat_map(|(file, _)| lines_of(ledger, file));
-    own.chain(ledger.lines.iter().filter(move |_| !own_only))
+    own.chain(ledger.lines_with_books().filter(move |_| !own_only))
 }
 
 fn has_own(ledger: &Ledger) -> bool {

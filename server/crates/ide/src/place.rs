@@ -89,7 +89,8 @@ pub(crate) fn lines_of<'a>(
     file: &str,
 ) -> impl Iterator<Item = (&'a LineKey, &'a LineBooks)> + use<'a> {
     let key = |line| LineKey { file: file.to_owned(), line };
-    ledger.lines.range(key(0)..=key(u32::MAX))
+    let lines = ledger.lines.range(key(0)..=key(u32::MAX));
+    lines.map(|(key, books)| (key, &**books))
 }
 
 /// Whether the functions that the ledger names for the lines of `file` are on these lines of `module`: whether a file
@@ -191,7 +192,7 @@ impl<'a> PlacedSource<'a> {
         for (_, books) in lines_of(self.ledger, self.key) {
             let Some(function) = self.function_named(&books.function) else { continue };
             let key = LineKey { file: String::new(), line: 0 };
-            let lines = BTreeMap::from([(key, books.clone())]);
+            let lines = BTreeMap::from([(key, Box::new(books.clone()))]);
             let sum = sums.entry(function.def_line).or_default();
             sum.merge(&Ledger { lines, ..Ledger::default() });
         }
@@ -201,7 +202,7 @@ impl<'a> PlacedSource<'a> {
             Some(Placed {
                 line,
                 recorded: line,
-                books: PlacedBooks::Sum(Box::new(books)),
+                books: PlacedBooks::Sum(books),
                 is_stale: true,
                 is_function: true,
             })

@@ -112,7 +112,7 @@ pub(crate) fn ledger(spec: &str) -> Ledger {
                 ledger.totals.gpu_idle += books.gpu_idle;
                 ledger.totals.alloc += books.alloc;
                 ledger.in_steps = ledger.totals;
-                ledger.lines.insert(key(number), books);
+                ledger.lines.insert(key(number), Box::new(books));
             }
             [] => {}
         }

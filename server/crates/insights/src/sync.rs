@@ -136,8 +136,8 @@ mod tests {
         books.steps.extend([(1, step), (2, step)]);
         books.waits.extend([(key(1), Ns(5)), (key(2), Ns(70_000)), (key(3), Ns(9))]);
         books.operators.insert("aten::item".to_owned(), Operator::default());
-        ledger.lines.insert(key(3), books);
-        ledger.lines.insert(key(4), LineBooks { sync: Ns(5), ..LineBooks::default() });
+        ledger.lines.insert(key(3), Box::new(books));
+        ledger.lines.insert(key(4), Box::new(LineBooks { sync: Ns(5), ..LineBooks::default() }));
         ledger
     }
 

@@ -291,7 +291,7 @@ mod tests {
             by_thread: [(thread.clone(), Ns(70))].into(),
             ..LineBooks::default()
         };
-        ledger.lines.insert(key.clone(), books);
+        ledger.lines.insert(key.clone(), Box::new(books));
         ledger.totals.cpu = Ns(100);
         ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 30);
         ledger.threads.insert(thread, Ns(100));

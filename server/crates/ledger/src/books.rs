@@ -228,6 +228,11 @@ impl Balance {
 }
 
 impl Ledger {
+    /// The lines with what each was charged with, in order of file and line.
+    pub fn lines_with_books(&self) -> impl Iterator<Item = (&LineKey, &LineBooks)> + Clone {
+        self.lines.iter().map(|(key, books)| (key, &**books))
+    }
+
     /// How the books stand, metric by metric. Checked after every load.
     #[must_use]
     pub fn balances(&self) -> [Balance; Metric::ALL.len()] {

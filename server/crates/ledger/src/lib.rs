@@ -63,8 +63,9 @@ pub struct Ledger {
     /// The versions of torch that recorded, as `(major, minor)`, as far as the recordings say; `(2, 14)` may be a later
     /// one.
     pub torch: BTreeSet<(u32, u32)>,
-    /// What each line was charged with.
-    pub lines: BTreeMap<LineKey, LineBooks>,
+    /// What each line was charged with. There may be a million of them, so that none is moved when the map grows, nor room for
+    /// others kept.
+    pub lines: BTreeMap<LineKey, Box<LineBooks>>,
     /// What the recording holds in all.
     pub totals: Books,
     /// Of the totals, what happened in steps, device time and bytes by when they were launched and allocated; the totals

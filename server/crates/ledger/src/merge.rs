@@ -45,16 +45,16 @@ impl Ledger {
             (true, false) => {
                 self.move_out_of_steps();
                 self.in_steps.add(in_steps);
-                merge_map(&mut self.lines, lines, LineBooks::merge);
+                merge_map(&mut self.lines, lines, |to, from| to.merge(from));
             }
             (false, true) => {
                 let mut lines = lines.clone();
-                lines.values_mut().for_each(LineBooks::move_out_of_steps);
-                merge_map(&mut self.lines, &lines, LineBooks::merge);
+                lines.values_mut().for_each(|it| it.move_out_of_steps());
+                merge_map(&mut self.lines, &lines, |to, from| to.merge(from));
             }
             _ => {
                 self.in_steps.add(in_steps);
-                merge_map(&mut self.lines, lines, LineBooks::merge);
+                merge_map(&mut self.lines, lines, |to, from| to.merge(from));
             }
         }
         self.totals.add(totals);
@@ -83,7 +83,7 @@ impl Ledger {
     /// those of the steps that there are.
     fn move_out_of_steps(&mut self) {
         self.in_steps = Books::default();
-        self.lines.values_mut().for_each(LineBooks::move_out_of_steps);
+        self.lines.values_mut().for_each(|it| it.move_out_of_steps());
     }
 }
 
@@ -473,7 +473,7 @@ mod tests {
             steps in prop::collection::btree_map(0..4_u32, amount().prop_map(Ns), 0..3),
             rank in 0..2_u32,
         ) -> Ledger {
-            let mut ledger = Ledger { lines, steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
+            let mut ledger = Ledger { lines: lines.into_iter().map(|(key, it)| (key, Box::new(it))).collect(), steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
             let path = path.map(std::path::PathBuf::from);
             ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_user_code, fit, ..SourceFile::default() });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {
@@ -557,7 +557,7 @@ mod tests {
                 ..LineBooks::default()
             };
             let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-            ledger.lines.insert(LineKey { file: format!("{time}.py"), line: 1 }, books);
+            ledger.lines.insert(LineKey { file: format!("{time}.py"), line: 1 }, Box::new(books));
             ledger.steps.extend(steps.iter().copied());
             ledger.totals.cpu = Ns(time);
             ledger.in_steps = ledger.totals;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ledger::{Ledger, LineBooks, Metric, Ns, Unit};
+use ledger::{Ledger, LineBooks, Metric, Ns, PerStep, Unit};
 
 use crate::quantity::{Quantity, StepsOfQuantity};
 
@@ -26,8 +26,8 @@ pub struct Scale<'a> {
     ledger: &'a Ledger,
     period: Period,
     n_steps: u64,
-    /// The ranks that recorded each step, in the order of the ledger's steps.
-    ranks_by_step: Arc<[f64]>,
+    /// The steps of the ledger in their order, with the number of ranks that recorded each.
+    ranks_by_step: Arc<[(u32, f64)]>,
     mean_step: f64,
     run: Ns,
     /// Bytes of all lines at the peak; added up when asked for the first time.
@@ -54,7 +54,11 @@ impl<'a> Scale<'a> {
             ledger,
             period: Period::Run,
             n_steps: steps_of_all_ranks(ledger),
-            ranks_by_step: ledger.steps.keys().map(|it| ranks_with_step(ledger, *it)).collect(),
+            ranks_by_step: ledger
+                .steps
+                .keys()
+                .map(|&it| (it, ranks_with_step(ledger, it)))
+                .collect(),
             mean_step: if n == 0 { 0.0 } else { sum.as_f64() / n as f64 },
             run: ranks.values().sum(),
             peak: OnceCell::new(),
@@ -144,9 +148,7 @@ impl<'a> Scale<'a> {
             (Period::Mean, StepsOfQuantity::Unknown) => Some(self.mean(sum)),
             (Period::Step(step), StepsOfQuantity::Each(part)) => {
                 let time = books.steps.get(&step).map_or(0.0, |it| part(it).as_f64());
-                let place = self.ledger.steps.keys().position(|it| *it == step);
-                let ranks = place.and_then(|it| self.ranks_by_step.get(it));
-                Some(time / ranks.copied().unwrap_or(1.0))
+                Some(time / self.ranks_of_step(step).unwrap_or(1.0))
             }
             (Period::Step(_), StepsOfQuantity::Together(_) | StepsOfQuantity::Unknown) => None,
         }
@@ -159,11 +161,29 @@ impl<'a> Scale<'a> {
         match quantity.row().steps {
             StepsOfQuantity::Each(part) if !self.ledger.steps.is_empty() => {
                 let time = |step: &u32| books.steps.get(step).map_or(0.0, |it| part(it).as_f64());
-                let steps = self.ledger.steps.keys().zip(&*self.ranks_by_step);
-                steps.map(|(step, ranks)| time(step) / ranks).collect()
+                self.ranks_by_step.iter().map(|(step, ranks)| time(step) / ranks).collect()
             }
             _ => self.value(quantity, books).into_iter().collect(),
         }
+    }
+
+    /// The steps in which a line was charged with anything, and what it has of a quantity there, as means over the ranks; in all
+    /// others it has nothing. `None` where the recording has no steps, or the ledger does not keep the quantity by step.
+    #[must_use]
+    pub fn in_its_steps(&self, quantity: Quantity, books: &LineBooks) -> Option<Vec<(u32, f64)>> {
+        let StepsOfQuantity::Each(part) = quantity.row().steps else { return None };
+        if self.ranks_by_step.is_empty() {
+            return None;
+        }
+        let amount = |(&step, it): (&u32, &PerStep)| {
+            Some((step, part(it).as_f64() / self.ranks_of_step(step)?))
+        };
+        Some(books.steps.iter().filter_map(amount).collect())
+    }
+
+    fn ranks_of_step(&self, step: u32) -> Option<f64> {
+        let found = self.ranks_by_step.binary_search_by_key(&step, |it| it.0);
+        found.ok().map(|it| self.ranks_by_step[it].1)
     }
 
     /// The share (of 1) that `value` is: of the step or recording, of the bytes for bytes; 0 for counts. Thread time
@@ -304,8 +324,8 @@ mod tests {
             ..LineBooks::default()
         };
         let key = LineKey { file: "a.py".to_owned(), line: 1 };
-        one.lines.insert(key.clone(), line.clone());
-        two.lines.insert(key.clone(), line);
+        one.lines.insert(key.clone(), Box::new(line.clone()));
+        two.lines.insert(key.clone(), Box::new(line));
         one.merge(&two);
         let books = &one.lines[&key];
         let numbers = |period| {
@@ -332,7 +352,7 @@ mod tests {
             let per_step = PerStep { cpu: Ns(30), ..PerStep::default() };
             let steps = steps.iter().map(|&step| (step, per_step)).collect();
             let books = LineBooks { cpu_own: Ns(30), steps, ..LineBooks::default() };
-            ledger.lines.insert(key.clone(), books);
+            ledger.lines.insert(key.clone(), Box::new(books));
             ledger
         };
         let mut both = recorded(0, &[1, 2, 3]);

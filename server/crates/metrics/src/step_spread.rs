@@ -30,23 +30,29 @@ impl StepSpread {
     /// `None` of fewer than two steps, of what the ledger does not keep by step, and of a line that has nothing in any step.
     #[must_use]
     pub fn new(scale: &Scale<'_>, quantity: Quantity, books: &LineBooks) -> Option<Self> {
-        let numbers = &scale.ledger().steps;
-        let mut values = scale.by_step(quantity, books);
-        let n = values.len();
-        if n < 2 || n != numbers.len() {
-            return None;
-        }
+        let n = scale.ledger().steps.len();
+        let charged = scale.in_its_steps(quantity, books).filter(|_| 2 <= n)?;
         let mut most = (0.0, None);
-        for (&number, &value) in numbers.keys().zip(&values) {
+        for &(number, value) in &charged {
             if most.0 < value {
                 most = (value, Some(number));
             }
         }
         let (most, Some(most_in)) = most else { return None };
+        // A long run has many lines that are in few of its steps: those with nothing are counted, not listed.
+        let mut values: Vec<f64> =
+            charged.into_iter().map(|(_, value)| value).filter(|it| *it != 0.0).collect();
         values.sort_by(f64::total_cmp);
-        let median = median_of_sorted(&values);
-        let p99 = (STEPS_OF_P99 <= n).then(|| values[(n * 99).div_ceil(100) - 1]);
-        Some(Self { least: values[0], median, p99, most, most_in, steps: n })
+        let n_below = values.partition_point(|it| *it < 0.0);
+        let n_nothing = n - values.len();
+        let ranked = |rank: usize| match rank {
+            _ if rank < n_below => values[rank],
+            _ if rank < n_below + n_nothing => 0.0,
+            _ => values[rank - n_nothing],
+        };
+        let median = f64::midpoint(ranked((n - 1) / 2), ranked(n / 2));
+        let p99 = (STEPS_OF_P99 <= n).then(|| ranked((n * 99).div_ceil(100) - 1));
+        Some(Self { least: ranked(0), median, p99, most, most_in, steps: n })
     }
 }
 

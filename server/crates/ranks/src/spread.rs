@@ -166,7 +166,8 @@ mod tests {
             let thread = |rank| ThreadKey { rank, thread: "1".to_owned() };
             let by_thread = (0..).zip(times).map(|(rank, time)| (thread(rank), Ns(time))).collect();
             let key = LineKey { file: "a.py".to_owned(), line };
-            ledger.lines.insert(key, LineBooks { by_thread, ..LineBooks::default() });
+            let books = LineBooks { by_thread, ..LineBooks::default() };
+            ledger.lines.insert(key, Box::new(books));
         }
         let found = differences(&ledger, 1, 0);
         let found: Vec<_> = found.iter().map(|it| (it.line.line, it.difference())).collect();

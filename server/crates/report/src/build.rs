@@ -392,7 +392,7 @@ impl<'a> LineTables<'a> {
                 Cell::places(awaited.map(|(key, _)| self.recording.place(key)).collect()),
             ]);
         }
-        let lines = self.recording.run.merged.lines.iter();
+        let lines = self.recording.run.merged.lines_with_books();
         let hidden: Vec<&LineBooks> = lines
             .filter(|(key, it)| {
                 Ns::ZERO < it.sync && is_suppressed(key) && self.passes(key, &it.function)
@@ -419,7 +419,7 @@ impl<'a> LineTables<'a> {
         value: impl Fn(&LineBooks) -> f64,
         is_wanted: impl Fn(&LineKey) -> bool,
     ) -> (Vec<(&'a LineKey, &'a LineBooks)>, usize) {
-        let lines = self.recording.run.merged.lines.iter();
+        let lines = self.recording.run.merged.lines_with_books();
         let mut lines: Vec<_> = lines
             .map(|(key, it)| (value(it), key, it))
             .filter(|(value, key, it)| {

@@ -393,7 +393,7 @@ fn rows<'a>(recording: &Recording<'a>, code: &CodeFilter) -> Vec<LineOfOutput<'a
     let ledger = &recording.run.merged;
     let mut maps: BTreeMap<&str, (SourceFit, Option<LineMap>)> = BTreeMap::new();
     let mut renamed = BTreeMap::<_, (LineNow, Cow<'_, _>)>::new();
-    for (key, books) in &ledger.lines {
+    for (key, books) in ledger.lines_with_books() {
         let (fit, map) = maps.entry(&key.file).or_insert_with(|| {
             let file = ledger.files.get(&key.file);
             let fit = file.map_or(SourceFit::Missing, |file| file.fit);

@@ -269,10 +269,10 @@ fn innermost_line(books: &StackBooks, stack: StackRow) -> Option<&FramedLine> {
 fn books_of<'a>(part: &'a mut Ledger, line: &FramedLine, whole: &Ledger) -> &'a mut LineBooks {
     part.lines.entry(line.key.clone()).or_insert_with(|| {
         let known = whole.lines.get(&line.key);
-        LineBooks {
+        Box::new(LineBooks {
             function: known.map_or(&line.function, |it| &it.function).clone(),
             evidence: known.map(|it| it.evidence).unwrap_or_default(),
             ..LineBooks::default()
-        }
+        })
     })
 }

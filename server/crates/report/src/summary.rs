@@ -279,7 +279,7 @@ fn attributed(run: &Run) -> String {
     if shares.is_empty() {
         return "nothing was measured".to_owned();
     }
-    let mut known = evidence_shares(ledger.lines.values(), ledger);
+    let mut known = evidence_shares(ledger.lines.values().map(|it| &**it), ledger);
     if ledger.unattributed.iter().any(|(reason, _)| reason == Reason::NoStacks) {
         // The profiler writes Python events behind all others, so a file that was cut may have lost them.
         known = match run.inputs.iter().all(|it| it.complete) {
@@ -404,7 +404,7 @@ mod tests {
             let recording = ledger::RecordingCost { in_steps: Ns(time), ..Default::default() };
             let line = ledger::LineKey { file: "train.py".to_owned(), line: 9 };
             let books = ledger::LineBooks { recording, ..Default::default() };
-            ledger.lines.insert(line, books);
+            ledger.lines.insert(line, Box::new(books));
             recording_cost(&ledger, &Scale::new(&ledger, Period::Mean))
         };
         let text = with(100_000).unwrap_or_default();

@@ -205,7 +205,7 @@ pub(crate) fn training() -> Run {
             elapsed: books.cpu_total,
             ..books
         };
-        ledger.lines.insert(LineKey { file: file.to_owned(), line }, books);
+        ledger.lines.insert(LineKey { file: file.to_owned(), line }, Box::new(books));
     };
     line(
         "train.py",

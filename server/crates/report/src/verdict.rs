@@ -150,7 +150,7 @@ mod tests {
                 steps: [(1, step)].into(),
                 ..LineBooks::default()
             };
-            ledger.lines.insert(LineKey { file: "train.py".to_owned(), line }, books);
+            ledger.lines.insert(LineKey { file: "train.py".to_owned(), line }, Box::new(books));
         }
         ledger.overviews.insert(0, Overview { run, ..Overview::default() });
         of(&ledger, &Scale::new(&ledger, Period::Mean)).unwrap()

@@ -300,7 +300,8 @@ impl Scanner<'_> {
                     self.at += 1;
                 }
                 let text = std::str::from_utf8(&self.bytes[start..self.at]).ok()?;
-                let number = text.parse().ok();
+                // Zeros before a number make it too long, too: of one that goes on in the next piece no more than that is kept.
+                let number = text.parse().ok().filter(|_| text.len() <= MAX_DIGITS);
                 if number.is_none() {
                     self.is_too_large = true;
                     self.at = start;

@@ -13,7 +13,7 @@ use crate::host_charges::Idle;
 /// The loops of your code that ran, with everything that was called from them.
 pub(crate) fn loops(
     charges: &Charges<'_>,
-    lines: &BTreeMap<LineKey, LineBooks>,
+    lines: &BTreeMap<LineKey, Box<LineBooks>>,
 ) -> BTreeMap<LineKey, LoopBooks> {
     let mut loops = BTreeMap::new();
     let places = LoopsOfLines::new(charges);
@@ -68,7 +68,7 @@ fn iterations(
     key: &LineKey,
     found: &LoopBooks,
     places: &LoopsOfLines<'_>,
-    lines: &BTreeMap<LineKey, LineBooks>,
+    lines: &BTreeMap<LineKey, Box<LineBooks>>,
 ) -> u64 {
     let of_line = |line| LineKey { file: key.file.clone(), line };
     let body = lines.range(of_line(found.first_line)..=of_line(found.last_line));
@@ -230,9 +230,9 @@ def train(loader, model):
         LineKey { file: "train.py".to_owned(), line }
     }
 
-    fn called(calls: u64) -> LineBooks {
+    fn called(calls: u64) -> Box<LineBooks> {
         let callees = [("f".to_owned(), Call { calls, cpu: Ns(1) })];
-        LineBooks { callees: callees.into(), ..LineBooks::default() }
+        Box::new(LineBooks { callees: callees.into(), ..LineBooks::default() })
     }
 
     #[test]

@@ -64,8 +64,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     };
     let ranks = i64::from(ledger.ranks.max(1));
     let worst: Option<(&LineKey, &LineBooks, Ns)> = ledger
-        .lines
-        .iter()
+        .lines_with_books()
         .map(|(place, books)| (place, books, excess(books)))
         .max_by_key(|&(place, _, excess)| (excess, std::cmp::Reverse(place)));
     let Some((place, books, here)) = worst.filter(|&(_, _, excess)| excess > Ns::ZERO) else {

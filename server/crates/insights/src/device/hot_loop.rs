@@ -127,7 +127,8 @@ fn body<'a>(
     it: &LoopBooks,
 ) -> impl Iterator<Item = (&'a LineKey, &'a ledger::LineBooks)> {
     let line = |line| LineKey { file: place.file.clone(), line };
-    ledger.lines.range(line(it.first_line)..=line(it.last_line))
+    let lines = ledger.lines.range(line(it.first_line)..=line(it.last_line));
+    lines.map(|(place, books)| (place, &**books))
 }
 
 /// The lines of the body that take most of its time.

@@ -31,7 +31,7 @@ fn add(ledger: &mut Ledger, line: u32, books: LineBooks) {
     let thread = ThreadKey { rank: 0, thread: "1".to_owned() };
     let by_thread = [(thread, books.cpu_own)].into();
     let books = LineBooks { steps: [(1, step), (2, step)].into(), by_thread, ..books };
-    ledger.lines.insert(key(line), books);
+    ledger.lines.insert(key(line), Box::new(books));
 }
 
 fn kernel(name: &str, blocks: u32, calls: u64, total: i64) -> (KernelKey, Kernel) {
@@ -471,8 +471,8 @@ fn a_first_step_that_warms_up() {
             ..LineBooks::default()
         }
     };
-    ledger.lines.insert(key(3), steps([400_000, 390_000, 380_000]));
-    ledger.lines.insert(key(4), steps([700_000, 300_000, 310_000]));
+    ledger.lines.insert(key(3), Box::new(steps([400_000, 390_000, 380_000])));
+    ledger.lines.insert(key(4), Box::new(steps([700_000, 300_000, 310_000])));
     let finding = only(&ledger);
     assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, Ns(475_000)));
     let detail = DeviceDetail::FirstStep {

@@ -51,7 +51,7 @@ fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
         ledger.communication.insert(rank, communication);
     }
     ledger.steps = (0..STEPS).map(|step| (step, Ns(STEP))).collect();
-    ledger.lines.insert(key(9), LineBooks::default());
+    ledger.lines.insert(key(9), Box::new(LineBooks::default()));
     ledger
 }
 
@@ -61,7 +61,7 @@ fn add(ledger: &mut Ledger, line: u32, per_step: [i64; 2]) {
         (ThreadKey { rank, thread: "1".to_owned() }, Ns(time * i64::from(STEPS)))
     });
     let books = LineBooks { by_thread: by_thread.collect(), ..LineBooks::default() };
-    ledger.lines.insert(key(line), books);
+    ledger.lines.insert(key(line), Box::new(books));
 }
 
 /// Rule and line of what is found.

@@ -17,7 +17,7 @@ fn ledger(pattern: Pattern, books: PatternBooks) -> Ledger {
     ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
     let mut line = LineBooks::default();
     line.patterns.insert(pattern, books);
-    ledger.lines.insert(key(), line);
+    ledger.lines.insert(key(), Box::new(line));
     ledger
 }
 

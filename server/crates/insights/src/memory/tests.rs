@@ -121,7 +121,7 @@ fn churn_needs_memory_that_is_given_back() {
     let mut traced = churning;
     traced.steps = [(0, Ns(9_000_000)), (1, Ns(11_000_000))].into();
     let segments = SegmentTime { calls: 9, time: Ns(3_000_000) };
-    traced.lines.insert(key(7), LineBooks { segments, ..LineBooks::default() });
+    traced.lines.insert(key(7), Box::new(LineBooks { segments, ..LineBooks::default() }));
     assert_eq!(found(&traced), [("memory-churn", expected(Some(Ns(1_500_000))))]);
 }
 
@@ -191,7 +191,7 @@ fn activations_that_wait_for_the_backward_pass_can_be_computed_again() {
     let recompute = RecomputeTime { cpu: Ns(40), cuda: Ns(0) };
     with_trace.steps = [(1, Ns(500)), (2, Ns(500))].into();
     let books = LineBooks { cpu_own: Ns(100), recompute, ..LineBooks::default() };
-    with_trace.lines.insert(key(7), books);
+    with_trace.lines.insert(key(7), Box::new(books));
     assert_eq!(found(&with_trace), [("checkpoint-candidate", expected(Ns(30), Ns(20)))]);
     let checkpointed = LineMemory { checkpointed_at_peak: Bytes(150 * MIB), ..line.clone() };
     assert_eq!(found(&ledger(checkpointed, |_| ())), []);

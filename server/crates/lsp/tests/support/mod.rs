@@ -534,7 +534,7 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
         ledger.totals.cuda += books.cuda_own;
         ledger.totals.cpu += books.cpu_own;
         ledger.totals.sync += books.sync;
-        ledger.lines.insert(place(line), books);
+        ledger.lines.insert(place(line), Box::new(books));
     };
     add(2, 3 * MS, 0, None);
     add(3, 0, 2 * MS, Some(2));

@@ -81,7 +81,7 @@ impl<'a> SourceSide<'a> {
     }
 
     fn books(&self, line: u32) -> Option<&'a LineBooks> {
-        self.scale.ledger().lines.get(&LineKey { file: self.key.to_owned(), line })
+        self.scale.ledger().lines.get(&LineKey { file: self.key.to_owned(), line }).map(|it| &**it)
     }
 }
 

@@ -41,7 +41,7 @@ impl<'a> Found<'a> {
                 .ok_or_else(|| format!("{name} does not pass {}", code.text()));
         }
         let lines_where = |is_wanted: &dyn Fn(&LineBooks) -> bool| {
-            let lines = ledger.lines.iter().filter(|(_, books)| is_wanted(books));
+            let lines = ledger.lines_with_books().filter(|(_, books)| is_wanted(books));
             lines.filter(|(key, it)| passes(key, it)).collect::<Vec<_>>()
         };
         let is_function = |books: &LineBooks| {
@@ -89,7 +89,8 @@ impl<'a> Found<'a> {
         if !in_cell.is_empty() {
             return Ok(Self::Lines { function: None, lines: in_cell });
         }
-        let of_file: Vec<_> = ledger.lines.iter().filter(|(key, _)| is_file(&key.file)).collect();
+        let of_file: Vec<_> =
+            ledger.lines_with_books().filter(|(key, _)| is_file(&key.file)).collect();
         let lines: Vec<_> = of_file.iter().filter(|(key, _)| key.line == line).copied().collect();
         if !lines.is_empty() {
             return Ok(Self::Lines { function: None, lines });
@@ -117,7 +118,8 @@ impl<'a> Found<'a> {
         let files = ledger.files.keys().filter(|key| is_cell(recording.file(key)));
         let found = files.filter_map(|key| {
             let line = recording.present(key)?.map?.recorded(line)?;
-            ledger.lines.get_key_value(&LineKey { file: key.clone(), line })
+            let found = ledger.lines.get_key_value(&LineKey { file: key.clone(), line });
+            found.map(|(key, books)| (key, &**books))
         });
         found.collect()
     }

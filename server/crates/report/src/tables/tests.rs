@@ -134,7 +134,7 @@ fn uneven() -> loader::Run {
     let books = |cpu: [f64; 4], cuda: [f64; 4]| {
         let each = std::iter::zip(cpu.map(ms), cuda.map(ms));
         let each = each.map(|(cpu, cuda)| PerStep { cpu, cuda, ..PerStep::default() });
-        LineBooks { steps: (1..).zip(each).collect(), ..LineBooks::default() }
+        Box::new(LineBooks { steps: (1..).zip(each).collect(), ..LineBooks::default() })
     };
     let key = |line| LineKey { file: "train.py".to_owned(), line };
     ledger.lines = [
