@@ -8,6 +8,8 @@
 //!
 //! *The tests that say so*: `tests/corpus.rs`; `tests/tidy/` of the crate `tests` (no other crate may depend on this one).
 
+#![allow(clippy::expect_used, reason = "what does not hold is to panic")]
+
 mod messages;
 
 use std::borrow::Cow;
