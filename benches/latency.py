@@ -11,6 +11,7 @@ the resident memory of a server before and after loading that recording. Needs L
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -94,6 +95,34 @@ def recording(text):
         "traceEvents": events,
         "deviceProperties": [{"id": 0, "name": "made up"}],
     }
+
+
+@contextlib.contextmanager
+def project():
+    """A folder with the program and its recording, and the text of the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder).resolve()
+        text = source()
+        (folder / "big.py").write_text(text)
+        (folder / "run.py").write_text("import big\n\nbig.f0(1, 2, 3)\n")
+        with gzip.open(folder / "trace.json.gz", "wt", compresslevel=1) as out:
+            json.dump(recording(text), out)
+        yield folder, text
+
+
+def lines(first, last):
+    """From the beginning of a line to that of another one, as the protocol counts them."""
+    return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+
+
+def arguments(description):
+    """The options of a bench, with those that all have."""
+    # What was kept of a recording would not be read again.
+    os.environ["PERFLINE_CACHE_DIR"] = ""
+    root = pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default=root / "target/release/perfline", help="what is measured")
+    return parser
 
 
 class Server:
@@ -206,9 +235,6 @@ def requests(server, uri, text, rounds):
     server.notify("textDocument/didOpen", textDocument={"uri": uri, "languageId": "python", "version": 1, "text": text})
     server.wait_until_idle()
 
-    def lines(first, last):
-        return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
-
     def hints(first, last):
         return server.ask("textDocument/inlayHint", textDocument=document, range=lines(first, last))
 
@@ -299,21 +325,11 @@ def memory(binary, trace):
 
 
 def main():
-    # What was kept of a recording would not be read again.
-    os.environ["PERFLINE_CACHE_DIR"] = ""
-    root = pathlib.Path(__file__).resolve().parent.parent
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--binary", default=root / "target/release/perfline", help="what is measured")
-    arguments.add_argument("--rounds", type=int, default=200, help="requests of each kind")
-    arguments.add_argument("--trace", type=pathlib.Path, help="a recording to load, too")
-    options = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder).resolve()
-        text = source()
-        (folder / "big.py").write_text(text)
-        (folder / "run.py").write_text("import big\n\nbig.f0(1, 2, 3)\n")
-        with gzip.open(folder / "trace.json.gz", "wt", compresslevel=1) as out:
-            json.dump(recording(text), out)
+    parser = arguments(__doc__)
+    parser.add_argument("--rounds", type=int, default=200, help="requests of each kind")
+    parser.add_argument("--trace", type=pathlib.Path, help="a recording to load, too")
+    options = parser.parse_args()
+    with project() as (folder, text):
         server = Server(options.binary, folder)
         server.command("load")
         requests(server, (folder / "big.py").as_uri(), text, options.rounds)

@@ -4,24 +4,18 @@
 
 The program and its recording are those of `latency.py`. Characters are typed and deleted, lines put in and taken out, functions
 pasted, at places that follow the seed. Behind every hundredth edit the hints of the 60 lines around it are asked for, as an editor
-does, and between two loads once all hints, the lenses, a hover, code actions and the heat of the file. Behind every tenth load
+does, and between two loads once all hints, the lenses, a hover, code actions and the heat of the file. Behind about every tenth load
 the text that was recorded comes back in one change, as after `git checkout`.
 
 The table has a row for each tenth of the session: the resident memory of the server, its CPU time, and the time from when a hundred
-edits were sent until the hints behind them were read. After each tenth another server loads the recording and opens the text as it is: where it does not show the same
-hints and lenses, to the byte, the session ends with an error. Needs Linux (/proc).
+edits were sent until the hints behind them were read. After each tenth another server loads the recording and opens the text as it
+is: where it does not show the same hints and lenses, to the byte, the session ends with an error. Needs Linux (/proc).
 """
 
-import argparse
-import gzip
-import json
-import os
-import pathlib
 import random
-import tempfile
 import time
 
-from latency import MS, Server, percentile, recording, source
+from latency import MS, Server, arguments, lines, percentile, project
 
 AROUND = 30
 ROWS = 10
@@ -63,7 +57,7 @@ class Document:
             end = line if grows else line + 1
             self.replace(server, line, 0, end, 0, f"    x = torch.relu(x) + {dice.randrange(99)}\n" if grows else "")
         elif grows:
-            self.replace(server, line, 0, line, 0, "".join(f"{it}\n" for it in self.lines[line - 20 : line]))
+            self.replace(server, line, 0, line, 0, "".join(f"{it}\n" for it in self.lines[max(0, line - 20) : line]))
         else:
             end = min(line + 20, len(self.lines) - 1)
             self.replace(server, line, 0, end, 0, "")
@@ -83,10 +77,6 @@ class Document:
             textDocument={"uri": self.uri, "version": self.version},
             contentChanges=[{"range": places, "text": text}],
         )
-
-
-def lines(first, last):
-    return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
 
 
 def shown(server, uri):
@@ -158,21 +148,12 @@ def session(options, folder, text):
 
 
 def main():
-    os.environ["PERFLINE_CACHE_DIR"] = ""
-    root = pathlib.Path(__file__).resolve().parent.parent
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--binary", default=root / "target/release/perfline", help="what is measured")
-    arguments.add_argument("--edits", type=int, default=1_000_000, help="edits of the session")
-    arguments.add_argument("--loads", type=int, default=1000, help="loads of the recording")
-    arguments.add_argument("--seed", type=int, default=1, help="decides where is edited")
-    options = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder).resolve()
-        text = source()
-        (folder / "big.py").write_text(text)
-        (folder / "run.py").write_text("import big\n\nbig.f0(1, 2, 3)\n")
-        with gzip.open(folder / "trace.json.gz", "wt", compresslevel=1) as out:
-            json.dump(recording(text), out)
+    parser = arguments(__doc__)
+    parser.add_argument("--edits", type=int, default=1_000_000, help="edits of the session")
+    parser.add_argument("--loads", type=int, default=1000, help="loads of the recording")
+    parser.add_argument("--seed", type=int, default=1, help="decides where is edited")
+    options = parser.parse_args()
+    with project() as (folder, text):
         session(options, folder, text)
 
 

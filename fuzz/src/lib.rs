@@ -24,22 +24,37 @@ use trace_reader::{SpeculativeReader, TraceReader};
 
 pub use messages::messages;
 
-/// The name of a target, and what it does with an input.
-pub type Target = (&'static str, fn(&[u8]));
+/// What inputs are tried on.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name of its program and of its folder in `corpus/`.
+    pub name: &'static str,
+    /// What it does with an input.
+    pub check: fn(&[u8]),
+    /// Variants of its corpus that are tried in each run of the tests, so that it takes some seconds.
+    pub n_variants: usize,
+}
+
+impl Target {
+    const fn of_reader(name: &'static str, check: fn(&[u8])) -> Self {
+        Self { name, check, n_variants: 5000 }
+    }
+}
 
 /// All of them.
 pub const TARGETS: [Target; 11] = [
-    ("trace", trace),
-    ("snapshot", snapshot),
-    ("side_car", side_car),
-    ("timeline", timeline),
-    ("compile_log", compile_log),
-    ("python", python),
-    ("edits", edits),
-    ("budget", budget),
-    ("ledgers", ledgers),
-    ("flight_recorder", flight_recorder),
-    ("messages", messages),
+    Target::of_reader("trace", trace),
+    Target::of_reader("snapshot", snapshot),
+    Target::of_reader("side_car", side_car),
+    Target::of_reader("timeline", timeline),
+    Target::of_reader("compile_log", compile_log),
+    Target::of_reader("python", python),
+    Target::of_reader("edits", edits),
+    Target::of_reader("budget", budget),
+    Target::of_reader("ledgers", ledgers),
+    Target::of_reader("flight_recorder", flight_recorder),
+    // Each input is a session of the language server.
+    Target { name: "messages", check: messages, n_variants: 1000 },
 ];
 
 /// A trace: read at once, in pieces, and in pieces that another core has read before, it has the same tables and anomalies.

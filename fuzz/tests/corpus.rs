@@ -4,26 +4,19 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use fuzz::TARGETS;
+use fuzz::{TARGETS, Target};
 use tests::mutants::mutate_bytes;
 use tests::random::Random;
-
-/// Variants of all inputs of a target.
-const VARIANTS: usize = 5000;
-
-/// The same of a target whose inputs take a session of the language server each.
-const VARIANTS_OF_SESSIONS: usize = 1000;
 
 #[test]
 fn the_corpus_and_its_variants_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut wrong = Vec::new();
-    for (name, target) in TARGETS {
+    for Target { name, check, n_variants } in TARGETS {
         let mut files: Vec<_> =
             fs::read_dir(folder.join(name)).unwrap().map(|it| it.unwrap().path()).collect();
         files.sort();
         assert!(!files.is_empty(), "no inputs for {name}");
-        let n_variants = if name == "messages" { VARIANTS_OF_SESSIONS } else { VARIANTS };
         for (number, file) in files.iter().enumerate() {
             let whole = fs::read(file).unwrap();
             let mut random = Random::new(number as u64);
@@ -32,7 +25,7 @@ fn the_corpus_and_its_variants_hold() {
                 for _ in 0..variant.min(1 + random.below(4)) {
                     mutate_bytes(&mut bytes, &mut random);
                 }
-                if catch_unwind(|| target(&bytes)).is_err() {
+                if catch_unwind(|| check(&bytes)).is_err() {
                     wrong.push(format!("variant {variant} of {}: {bytes:?}", file.display()));
                     break;
                 }
