@@ -222,6 +222,11 @@ pub(crate) struct RecordingArgs {
     #[arg(long = "capture", value_name = "FILE", value_parser = input())]
     pub(crate) captures: Vec<PathBuf>,
 
+    /// Trace of the same program without CUDA graphs, repeatable: kernels of replays whose capture is not known count to the lines that
+    /// launch the same kernels there
+    #[arg(long, value_name = "FILE", value_parser = input())]
+    pub(crate) lines_from: Vec<PathBuf>,
+
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<MemoryLimit>,

@@ -56,6 +56,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         mine: if args.mine.is_empty() { settings.mine.clone() } else { args.mine.clone() },
         mappings: settings.mappings.iter().chain(&args.mappings).cloned().collect(),
         captures: named(&args.captures).unwrap_or_else(|| settings.captures.clone()),
+        lines_from: named(&args.lines_from).unwrap_or_else(|| settings.lines_from.clone()),
         ignore_exact: args.ignore_exact,
         memory_limit: args.memory_limit.unwrap_or(settings.memory_limit),
         ranks: RankChoice {

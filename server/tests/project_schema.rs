@@ -74,7 +74,7 @@ fn property(setting: &Setting) -> Value {
             json!({"enum": names})
         }
         SettingKind::Template | SettingKind::Memory => texts,
-        SettingKind::List(_) | SettingKind::Paths | SettingKind::Folders => {
+        SettingKind::List(_) | SettingKind::Paths(_) | SettingKind::Folders => {
             json!({"type": "array", "items": texts})
         }
         SettingKind::Mappings => json!({"type": "object", "additionalProperties": texts}),

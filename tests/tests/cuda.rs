@@ -193,6 +193,35 @@ fn kernels_of_branches_on_several_streams_are_on_the_lines_that_launch_them_with
     assert!(run.inputs.iter().all(|it| it.warnings.is_empty()), "no replay was refused");
 }
 
+/// The same with the captures hidden: each line has the kernels that it has with them, from the run without graphs.
+#[test]
+fn kernels_of_branches_have_their_lines_from_the_run_without_graphs() {
+    let folder = cuda().join("recorded");
+    let hidden = tempfile::tempdir().unwrap();
+    for ending in ["pt.trace.json.gz", "callers.json.gz"] {
+        let name = format!("branches_in_graph.{ending}");
+        std::fs::copy(folder.join("branches_in_graph").join(&name), hidden.path().join(&name))
+            .unwrap();
+    }
+    let without = "branches_without_graph/branches_without_graph.pt.trace.json.gz";
+    let options = LoadOptions {
+        lines_from: vec![folder.join(without)],
+        ..LoadOptions::new(folder.join("branches_in_graph"), Some(Vec::new()))
+    };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let trace = hidden.path().join("branches_in_graph.pt.trace.json.gz");
+    let run = load(&[trace], &options, &watch).unwrap();
+    assert!(run.merged.adds_up());
+    let captured = recorded("branches_in_graph");
+    let kernels = |run: &Run| -> BTreeMap<u32, (u64, Ns)> {
+        let lines = lines(run, "branches_in_graph.py").into_iter();
+        lines.map(|(line, it)| (line, (it.kernels, it.cuda_own))).filter(|it| it.1.0 > 0).collect()
+    };
+    assert_eq!(kernels(&run), kernels(&captured));
+    let lines = lines(&run, "branches_in_graph.py");
+    assert!((20..=22).all(|it| lines[&it].evidence == Evidence::Inferred));
+}
+
 /// `torch.compile(mode="reduce-overhead")`: from the kernel of a graph to the generated line, and from that to the line of the user.
 #[test]
 fn compiled_graphs_reach_the_lines_of_the_user() {

@@ -93,13 +93,20 @@ impl Folder {
 
     fn load(&self, captures: &[&str]) -> Run {
         let captures = captures.iter().map(|it| self.path(it)).collect();
-        loaded(&self.path("replay.json"), &self.path("root"), captures)
+        loaded(&self.path("replay.json"), &self.path("root"), captures, Vec::new())
+    }
+
+    /// The replays, with the lines of `without.json`.
+    fn load_lines_from(&self) -> Run {
+        let lines_from = vec![self.path("without.json")];
+        loaded(&self.path("replay.json"), &self.path("root"), Vec::new(), lines_from)
     }
 }
 
-fn loaded(input: &Path, root: &Path, captures: Vec<PathBuf>) -> Run {
+fn loaded(input: &Path, root: &Path, captures: Vec<PathBuf>, lines_from: Vec<PathBuf>) -> Run {
     let options = LoadOptions {
         captures,
+        lines_from,
         mine: vec!["run.py", "model.py", "vllm"]
             .into_iter()
             .map(|it| it.parse().unwrap())
@@ -311,6 +318,145 @@ fn what_does_not_fit_stays_and_says_why() {
     let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", &bare)]);
     let expected = "not used: the capture was recorded without Python stacks";
     assert!(warning(&folder.load(&["other.json"])).starts_with(expected));
+}
+
+/// The program of [`REPLAY`] without graphs: a kernel of another size, one that is two here, a fill of which graphs do not say
+/// where it is.
+const WITHOUT: &str = "
+py run.py:1 <module> 0..2000
+  py run.py:40 serve 10..1900 from=run.py:4
+    py model.py:5 forward 20..200 from=run.py:44
+      call mm 21..30 from=model.py:6
+        run cudaLaunchKernel 22..23 corr=1
+      call relu 31..40 from=model.py:7
+        run cudaLaunchKernel 32..33 corr=2
+      call copy 41..50 from=model.py:8
+        run cudaMemcpyAsync 42..43 corr=3
+      py norm.py:1 norm 51..80 from=model.py:9
+        call mean 52..60 from=norm.py:2
+          run cudaLaunchKernel 53..54 corr=4
+        call mul 61..70 from=norm.py:3
+          run cudaLaunchKernel 62..63 corr=5
+      call zero_ 81..90 from=model.py:10
+        run cudaMemsetAsync 82..83 corr=6
+      call sin 91..100 from=model.py:11
+        run cudaLaunchKernel 92..93 corr=7
+      call exp 101..110 from=model.py:12
+        run cudaLaunchKernel 102..103 corr=8
+      call tanh 111..120 from=model.py:13
+        run cudaLaunchKernel 112..113 corr=9
+      call cos 121..130 from=model.py:14
+        run cudaLaunchKernel 122..123 corr=10
+      call log 131..140 from=model.py:15
+        run cudaLaunchKernel 132..133 corr=11
+      call erf 141..150 from=model.py:16
+        run cudaLaunchKernel 142..143 corr=12
+      call abs 151..160 from=model.py:17
+        run cudaLaunchKernel 152..153 corr=13
+kernel gemm 300..310 corr=1
+kernel relu 310..313 corr=2
+copy \"Memcpy DtoD (Device -> Device)\" 313..314 corr=3
+kernel mean 314..318 corr=4
+kernel mul 318..320 corr=5
+fill \"Memset (Device)\" 320..321 corr=6
+kernel sin 321..322 corr=7
+kernel exp 322..323 corr=8
+kernel tanh 323..324 corr=9
+kernel cos 324..325 corr=10
+kernel log 325..326 corr=11
+kernel erf 326..327 corr=12
+kernel abs 327..328 corr=13
+";
+
+/// One replay with the norm in one kernel.
+const FUSED: &str = "
+py run.py:1 <module> 0..2000
+  py run.py:40 serve 10..1900 from=run.py:4
+    call replay 20..40 from=run.py:41
+      run cudaGraphLaunch 21..39 corr=101
+kernel gemm 100..110 corr=101
+kernel relu 110..113 corr=101
+copy \"Memcpy DtoD (Device -> Device)\" 113..114 corr=101
+kernel fused_norm 114..118 corr=101
+fill \"Memset (Unknown)\" 120..121 corr=101
+kernel sin 121..122 corr=101
+kernel exp 122..123 corr=101
+kernel tanh 123..124 corr=101
+kernel cos 124..125 corr=101
+kernel log 125..126 corr=101
+kernel erf 126..127 corr=101
+kernel abs 127..128 corr=101
+";
+
+/// A kernel that stands for several has the lines that these have in common: the call of `norm`.
+#[test]
+fn kernels_of_replays_are_on_the_lines_that_launch_them_without_graphs() {
+    let folder = Folder::new(&[("replay.json", FUSED), ("without.json", WITHOUT)]);
+    let run = folder.load_lines_from();
+    let expected = [
+        ("run.py:4", (0, 26, 0)),
+        ("run.py:41", (0, 26, 0)),
+        // It is in the same function as the replay, and ran in its place.
+        ("run.py:44", (0, 26, 0)),
+        ("model.py:6", (10, 10, 1)),
+        ("model.py:7", (3, 3, 1)),
+        ("model.py:8", (1, 1, 0)),
+        ("model.py:9", (4, 4, 1)),
+        ("model.py:10", (1, 1, 0)),
+        ("model.py:11", (1, 1, 1)),
+        ("model.py:12", (1, 1, 1)),
+        ("model.py:13", (1, 1, 1)),
+        ("model.py:14", (1, 1, 1)),
+        ("model.py:15", (1, 1, 1)),
+        ("model.py:16", (1, 1, 1)),
+        ("model.py:17", (1, 1, 1)),
+    ];
+    let expected: BTreeMap<_, _> =
+        expected.into_iter().map(|(place, row)| (place.to_owned(), row)).collect();
+    assert_eq!(device_time(&run), expected);
+    let books = |file: &str, line| &run.merged.lines[&LineKey { file: file.to_owned(), line }];
+    assert_eq!(books("model.py", 6).evidence, Evidence::Inferred);
+    assert_eq!(books("run.py", 41).evidence, Evidence::Exact);
+    let replaying = LineKey { file: "run.py".to_owned(), line: 41 };
+    assert_eq!(books("model.py", 6).replayed[&replaying], Ns(10_000));
+    assert_eq!(
+        (run.inputs[1].kind, &run.inputs[1].warnings[..]),
+        (InputKind::GraphlessRun, &[][..])
+    );
+}
+
+/// Two runs that are equally like the replay, with other lines: what they have in common counts.
+#[test]
+fn of_runs_that_differ_the_common_lines_count() {
+    let elsewhere = WITHOUT.replace("model.py", "other.py");
+    let files = [("replay.json", FUSED), ("without.json", WITHOUT), ("other.json", &elsewhere)];
+    let folder = Folder::new(&files);
+    let runs = vec![folder.path("without.json"), folder.path("other.json")];
+    let run = loaded(&folder.path("replay.json"), &folder.path("root"), Vec::new(), runs);
+    assert_eq!(device_time(&run)["run.py:44"], (26, 26, 10));
+}
+
+#[test]
+fn replays_that_are_like_nothing_without_graphs_say_so() {
+    let warning = |run: &Run| run.inputs[1].warnings[0].message.clone();
+    let without = |text: &str| {
+        Folder::new(&[("replay.json", FUSED), ("without.json", text)]).load_lines_from()
+    };
+    let other = WITHOUT.replace("kernel sin", "kernel asin").replace("kernel exp", "kernel expm1");
+    let run = without(&other);
+    let expected = "1 of 1 replays stay on the line that replays them: of the replay of 12 kernels that begins with gemm, at most 9 are \
+                    launched in this order without graphs; 11 would have to be";
+    assert_eq!(warning(&run), expected);
+    assert_eq!(device_time(&run)["run.py:41"], (26, 26, 10));
+    let expected = "not used: it launches no kernel outside of graphs";
+    assert!(warning(&without(FUSED)).starts_with(expected));
+    let calls = WITHOUT.lines().filter(|it| !it.contains("py ") && !it.contains("call "));
+    let bare: String = calls.map(|it| format!("{it}\n")).collect();
+    assert!(
+        warning(&without(&bare)).starts_with("not used: it was recorded without Python stacks")
+    );
+    let folder = Folder::new(&[("replay.json", WITHOUT), ("without.json", WITHOUT)]);
+    assert_eq!(warning(&folder.load_lines_from()), "not used: the trace replays no graph");
 }
 
 /// CUDA names no kernel in a call of the runtime: one stream, and the number and kind of the launches, must do; and captures that
@@ -525,8 +671,8 @@ fn kernels_of_real_replays_are_on_the_lines_of_the_capture() {
         };
         let elsewhere = root.path().join("replay.json.gz");
         fs::copy(&replay, &elsewhere).unwrap();
-        let without = loaded(&elsewhere, root.path(), Vec::new());
-        let run = loaded(&elsewhere, root.path(), vec![capture]);
+        let without = loaded(&elsewhere, root.path(), Vec::new(), Vec::new());
+        let run = loaded(&elsewhere, root.path(), vec![capture], Vec::new());
         assert_eq!(kernels(&run) - kernels(&without), expected);
         assert!(run.inputs.iter().all(|it| it.warnings.is_empty()));
     }

@@ -1,33 +1,22 @@
 //! What a trace says of the graphs that were captured while it was recorded: which lines launched each of their kernels.
 
-use ledger::Evidence;
-use line_stacks::{LineId, Node, Stacks};
-use profile::{
-    CapturedEvidence, CapturedLine, DeviceKind, HostEventId, HostKind, Interner, OriginFrame,
-    Profile, StrId,
-};
-use recorded::{
-    IdleGaps, Launches, RecordedSources, Steps, begins_capture, ends_capture, put_on_stream,
-};
+use line_stacks::Node;
+use profile::{DeviceKind, HostEventId, HostKind, Profile, StrId};
+use recorded::{RecordedSources, begins_capture, ends_capture, put_on_stream};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::captured_chains::Chains;
-use crate::host_charges::Kept;
-use crate::names::Names;
+use crate::captured_stacks::StackTable;
 use crate::options::AttributionOptions;
-use crate::timeline_pass::timeline_pass;
+use crate::timeline_pass::lines_pass;
 
 /// The graphs that were captured while one or several traces were recorded.
 #[derive(Debug, Default)]
 pub struct GraphCaptures {
-    /// The text of every name and path.
-    pub strings: Interner,
+    /// The stacks of lines, without what was around the whole capture, and the text of every name.
+    pub(crate) stacks: StackTable,
     /// In the order in which their captures began, those without a launch left out.
     pub graphs: Vec<Vec<CapturedLaunch>>,
-    /// The distinct stacks of lines, outermost first, without what was around the whole capture.
-    pub stacks: Vec<Vec<CapturedLine>>,
-    /// The row of each stack.
-    rows: FxHashMap<Vec<CapturedLine>, u32>,
 }
 
 /// A launch that became a node of a graph.
@@ -39,7 +28,7 @@ pub struct CapturedLaunch {
     pub name: StrId,
     /// Whether it is of a collective.
     pub communicates: bool,
-    /// Row of [`GraphCaptures::stacks`].
+    /// Row of the stacks of [`GraphCaptures`].
     pub stack: u32,
     /// The name of the operator that launches it, or [`StrId::NONE`].
     pub operator: StrId,
@@ -68,10 +57,7 @@ impl GraphCaptures {
         if !profile.strings.iter().any(|(_, it)| begins_capture(it)) {
             return;
         }
-        let names = Names::new(profile, sources, options);
-        let gaps = IdleGaps::new(profile, &Launches::new(profile));
-        let pass =
-            timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines);
+        let pass = lines_pass(profile, sources, options);
         let events = &pass.events;
         let operators = operators_by_number(profile);
         let mut known = FxHashMap::default();
@@ -81,15 +67,15 @@ impl GraphCaptures {
                 let operator = profile.host.runtime.external_id[profile.host.detail_row(call)];
                 let operator = operators.get(&operator).map_or("", |it| profile.strings.get(*it));
                 let name = kernel_name(profile, call, operator);
-                let name = name.map_or(StrId::NONE, |it| self.strings.intern(it));
+                let name = name.map_or(StrId::NONE, |it| self.stacks.strings.intern(it));
                 let stack = events.stack_of[call.index()];
                 let stack = *known
                     .entry((stack, capture.around))
-                    .or_insert_with(|| self.row(&events.stacks, stack, capture.around));
+                    .or_insert_with(|| self.stacks.row(&events.stacks, stack, capture.around));
                 let communicates = is_collective(operator);
                 // Libraries put collectives on streams of their own.
                 let chain = chain.filter(|_| !communicates);
-                let operator = self.strings.intern(operator);
+                let operator = self.stacks.strings.intern(operator);
                 launches.push(CapturedLaunch { kind, name, communicates, stack, operator, chain });
             }
             if !launches.is_empty() {
@@ -101,52 +87,8 @@ impl GraphCaptures {
     /// Whether a launch has a line.
     #[must_use]
     pub fn has_lines(&self) -> bool {
-        self.stacks.iter().any(|it| !it.is_empty())
+        self.stacks.has_lines()
     }
-
-    /// The row of the lines of `stack` that are not around the capture.
-    fn row(&mut self, stacks: &Stacks, stack: Node, around: Node) -> u32 {
-        let (path, around) = (path(stacks, stack), path(stacks, around));
-        let n_common = path.iter().zip(&around).take_while(|(one, other)| one.0 == other.0).count();
-        let mut captured = Vec::with_capacity(path.len() - n_common);
-        for &(line, evidence) in &path[n_common..] {
-            let mut frame = |&line: &LineId| {
-                let file = &stacks.lines.files[stacks.lines.file_of(line).0 as usize].recorded;
-                OriginFrame {
-                    file: self.strings.intern(file),
-                    line: stacks.lines.number(line),
-                    function: self.strings.intern(stacks.lines.function(line)),
-                }
-            };
-            let parts = match stacks.lines.parts(line) {
-                Some(parts) => parts.to_vec(),
-                None => vec![vec![line]],
-            };
-            let parts = parts.iter().map(|it| it.iter().map(&mut frame).collect()).collect();
-            captured.push(CapturedLine { parts, evidence });
-        }
-        let Self { stacks, rows, .. } = self;
-        *rows.entry(captured).or_insert_with_key(|captured| {
-            stacks.push(captured.clone());
-            u32::try_from(stacks.len() - 1).unwrap_or(u32::MAX)
-        })
-    }
-}
-
-/// The lines of a stack, outermost first, with how each is known.
-fn path(stacks: &Stacks, stack: Node) -> Vec<(LineId, CapturedEvidence)> {
-    let (mut path, mut at) = (Vec::new(), stack);
-    while !at.is_empty() {
-        let evidence = match stacks.evidence(at) {
-            Evidence::Exact => CapturedEvidence::Exact,
-            Evidence::Inferred => CapturedEvidence::Inferred,
-            Evidence::Function => CapturedEvidence::Function,
-        };
-        path.push((stacks.line(at), evidence));
-        at = stacks.parent(at);
-    }
-    path.reverse();
-    path
 }
 
 /// The launches of each capture: of its process, while it goes on, those that ran nothing then.

@@ -11,6 +11,7 @@ use profile::{
 use recorded::{KernelClasses, Launches, launches_graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::captured_stacks::StackWriter;
 use crate::graph_captures::{CapturedLaunch, GraphCaptures};
 
 /// States of the ways to put launches on several streams, at most.
@@ -45,17 +46,33 @@ pub struct RefusedReplay {
 }
 
 /// One launch of a graph: what ran on each stream, in the order of time.
-struct Replay {
+pub(crate) struct Replay {
     start: Ns,
-    streams: Vec<Vec<DeviceEventId>>,
+    pub(crate) streams: Vec<Vec<DeviceEventId>>,
+}
+
+impl Replay {
+    /// What ran, in the order of the streams.
+    pub(crate) fn events(&self) -> impl Iterator<Item = DeviceEventId> {
+        self.streams.iter().flatten().copied()
+    }
+
+    /// What it runs on each of its streams: replays that run the same are of the same graph, or of graphs that are alike.
+    pub(crate) fn work<'p>(&self, profile: &'p Profile) -> WorkOfStreams<'p> {
+        let device = &profile.device;
+        let named = |it: &DeviceEventId| {
+            (device.kind[it.index()], profile.strings.get(device.name[it.index()]))
+        };
+        self.streams.iter().map(|it| it.iter().map(named).collect()).collect()
+    }
 }
 
 /// What the captures that fit a replay say of it, by its events in the order of their streams: rows of
-/// [`GraphCaptures::stacks`], and whether nothing else fits.
+/// the stacks of [`GraphCaptures`], and whether nothing else fits.
 type StackRows = Vec<(u32, bool)>;
 
 /// What a replay runs on each of its streams.
-type WorkOfStreams<'a> = Vec<Vec<(DeviceKind, &'a str)>>;
+pub(crate) type WorkOfStreams<'a> = Vec<Vec<(DeviceKind, &'a str)>>;
 
 /// Notes in `profile` which lines launched each kernel of a replay when its graph was captured. Replays that `captures` does not
 /// hold stay as they are.
@@ -66,20 +83,17 @@ pub fn join_captures(profile: &mut Profile, captures: &GraphCaptures) -> JoinedR
     let classes = KernelClasses::new(profile);
     let mut of_event = std::mem::take(&mut profile.captured.of_event);
     of_event.resize(profile.device.len(), 0);
-    let mut rows = Rows { captures, numbers: FxHashMap::default() };
+    let mut writer = StackWriter::new(&captures.stacks, false);
     let matching = ReplayMatcher { profile, classes: &classes, captures };
     // By what a replay runs, the captures that fit, with the rows of each.
     let mut known: FxHashMap<WorkOfStreams<'_>, Vec<(usize, StackRows)>> = FxHashMap::default();
     let (mut previous, mut found) = (None, Vec::new());
     for replay in &replays {
-        let events = || replay.streams.iter().flatten();
-        if events().any(|it| of_event[it.index()] != 0) {
+        if replay.events().any(|it| of_event[it.index()] != 0) {
             continue;
         }
         joined.replays += 1;
-        let named = |it: &DeviceEventId| (profile.device.kind[it.index()], matching.name(*it));
-        let key = replay.streams.iter().map(|it| it.iter().map(named).collect()).collect();
-        let fitting = known.entry(key).or_insert_with(|| matching.fitting(replay));
+        let fitting = known.entry(replay.work(profile)).or_insert_with(|| matching.fitting(replay));
         // Graphs are replayed in the order in which they were captured, as the pieces of a model are.
         let next = fitting.iter().find(|(at, _)| previous.is_none_or(|it| it < *at));
         let Some((at, stacks)) = next.or(fitting.first()) else {
@@ -88,13 +102,13 @@ pub fn join_captures(profile: &mut Profile, captures: &GraphCaptures) -> JoinedR
         };
         previous = Some(*at);
         joined.joined += 1;
-        for (&event, &(row, is_certain)) in events().zip(stacks) {
+        for (event, &(row, is_certain)) in replay.events().zip(stacks) {
             joined.kernels[*at] += 1;
             found.push((event, row, is_certain));
         }
     }
     for (event, row, is_certain) in found {
-        of_event[event.index()] = rows.number(profile, row, is_certain);
+        of_event[event.index()] = writer.number(profile, row, is_certain);
     }
     profile.captured.of_event = of_event;
     joined
@@ -142,7 +156,7 @@ fn node_ids(graph: i64, node: i64) -> [Option<u64>; 2] {
 }
 
 /// The launches of graphs, in order.
-fn replays(profile: &Profile) -> Vec<Replay> {
+pub(crate) fn replays(profile: &Profile) -> Vec<Replay> {
     let (host, device) = (&profile.host, &profile.device);
     let launches = Launches::new(profile);
     let is_graph_launch =
@@ -242,13 +256,15 @@ impl<'a> ReplayMatcher<'a> {
         let name = launch.name.get().filter(|_| is_kernel);
         is_kind
             && (!launch.communicates || self.classes.class(event) == KernelClass::Communication)
-            && name.is_none_or(|it| is_same_kernel(self.captures.strings.get(it), self.name(event)))
+            && name.is_none_or(|it| {
+                is_same_kernel(self.captures.stacks.strings.get(it), self.name(event))
+            })
     }
 
     /// Whether the name of the kernel has that of the operator in it: `sin_kernel_cuda` of `aten::sin`, `CUDAFunctor_add` of
     /// `aten::add_`, `sgemm` of a product of matrices.
     fn is_named_after(&self, launch: &CapturedLaunch, event: DeviceEventId) -> bool {
-        let operator = launch.operator.get().map_or("", |it| self.captures.strings.get(it));
+        let operator = launch.operator.get().map_or("", |it| self.captures.stacks.strings.get(it));
         let operator = operator.rsplit("::").next().unwrap_or(operator);
         let kernel = self.name(event).to_ascii_lowercase();
         if matches!(operator, "mm" | "addmm" | "bmm" | "baddbmm" | "_scaled_mm") {
@@ -266,7 +282,8 @@ impl<'a> ReplayMatcher<'a> {
         let alike = self.captures.graphs.iter().find(|it| it.len() == events.len());
         let differs = alike.and_then(|graph| {
             let place = graph.iter().zip(&events).position(|(it, event)| !self.fits(it, *event))?;
-            let launched = graph[place].name.get().map_or("", |it| self.captures.strings.get(it));
+            let launched =
+                graph[place].name.get().map_or("", |it| self.captures.stacks.strings.get(it));
             Some((place + 1, launched.to_owned(), self.name(events[place]).to_owned()))
         });
         RefusedReplay { kernels: events.len(), first, differs }
@@ -462,37 +479,6 @@ fn qualified_name(name: &str) -> Option<String> {
         rest = &behind[part.len()..];
     }
     Some(parts.join("::"))
-}
-
-/// Writes stacks of captures into a recording, each once.
-struct Rows<'a> {
-    captures: &'a GraphCaptures,
-    numbers: FxHashMap<(u32, bool), u32>,
-}
-
-impl Rows<'_> {
-    /// One more than the number of a stack in the recording. What is not certain is at best inferred.
-    fn number(&mut self, profile: &mut Profile, row: u32, is_certain: bool) -> u32 {
-        if let Some(&known) = self.numbers.get(&(row, is_certain)) {
-            return known;
-        }
-        let strings = &self.captures.strings;
-        let mut stack = self.captures.stacks[row as usize].clone();
-        for CapturedLine { parts, evidence } in &mut stack {
-            for OriginFrame { file, function, .. } in parts.iter_mut().flatten() {
-                *file = profile.strings.intern(strings.get(*file));
-                *function = profile.strings.intern(strings.get(*function));
-            }
-            if !is_certain {
-                *evidence = (*evidence).max(CapturedEvidence::Inferred);
-            }
-        }
-        profile.captured.stacks.push(stack);
-        profile.captured.are_whole.push(false);
-        let number = u32::try_from(profile.captured.stacks.len()).unwrap_or(u32::MAX);
-        self.numbers.insert((row, is_certain), number);
-        number
-    }
 }
 
 #[cfg(test)]

@@ -20,16 +20,19 @@
 //! 6. `post`: amounts per stack to amounts per line.
 //!
 //! Beside these, `graph_captures` takes from the walk over one trace what `graph_replays` joins with another, with which of its
-//! launches are on one stream (`captured_chains`).
+//! launches are on one stream (`captured_chains`); `graphless_runs` aligns replays with a trace in which no graph was used. Both keep
+//! `captured_stacks`.
 
 mod callers;
 mod captured_chains;
+mod captured_stacks;
 mod charge;
 mod checkpoints;
 mod compile_log;
 mod event_stacks;
 mod graph_captures;
 mod graph_replays;
+mod graphless_runs;
 mod host_charges;
 mod inferred;
 mod line_log;
@@ -47,6 +50,7 @@ pub use compile_log::join_compile_log;
 pub use event_stacks::EventLine;
 pub use graph_captures::{CapturedLaunch, GraphCaptures};
 pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures, join_node_stacks};
+pub use graphless_runs::{AlignedReplays, GraphlessRuns, UnlikeReplay, join_graphless_runs};
 pub use line_log::join_lines;
 pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
@@ -67,7 +71,7 @@ use charge::{
 };
 use host_charges::Kept;
 use names::Names;
-use timeline_pass::timeline_pass;
+use timeline_pass::{lines_pass, timeline_pass};
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
@@ -77,11 +81,7 @@ pub fn event_lines(
     sources: &RecordedSources,
     options: AttributionOptions,
 ) -> Vec<EventLine> {
-    let names = Names::new(profile, sources, options);
-    let gaps = IdleGaps::new(profile, &Launches::new(profile));
-    let pass =
-        timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines);
-    pass.events.event_lines(profile)
+    lines_pass(profile, sources, options).events.event_lines(profile)
 }
 
 /// Charges everything in `profile` to lines. `rank` names the devices and threads in the ledger.

@@ -14,10 +14,11 @@ use crate::event_stacks::{EventStacks, line_in_frame};
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept, ThreadTime};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
+use crate::options::AttributionOptions;
 use crate::origins::Origins;
 use crate::slack::{Slack, Sync};
 use recorded::{
-    IdleGap, IdleGaps, RecordedSources, Steps, helper_threads, idle_threads, in_order,
+    IdleGap, IdleGaps, Launches, RecordedSources, Steps, helper_threads, idle_threads, in_order,
     is_asynchronous_copy, is_blocking_call, order_key,
 };
 
@@ -29,6 +30,17 @@ pub(crate) struct TimelinePass<'a> {
     pub(crate) syncs: Vec<HostEventId>,
     /// Events that several lines of a function explain equally well, by the line of its definition.
     pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
+}
+
+/// Walks `profile` for the lines of its events alone.
+pub(crate) fn lines_pass<'a>(
+    profile: &'a Profile,
+    sources: &'a RecordedSources,
+    options: AttributionOptions,
+) -> TimelinePass<'a> {
+    let names = Names::new(profile, sources, options);
+    let gaps = IdleGaps::new(profile, &Launches::new(profile));
+    timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines)
 }
 
 /// Walks `profile`. `memory_events` are rows of its memory table in order of time. `kept` says what whole stacks and

@@ -1,12 +1,12 @@
-//! Traces of the capture of CUDA graphs, and files of stacks by node: which go with a trace that replays graphs, and what became of
-//! them.
+//! Traces of the capture of CUDA graphs, files of stacks by node, and traces of the program without graphs: which go with a trace that
+//! replays graphs, and what became of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use attribution::{
-    AttributionOptions, GraphCaptures, JoinedReplays, RefusedReplay, join_captures,
-    join_node_stacks,
+    AlignedReplays, AttributionOptions, GraphCaptures, GraphlessRuns, JoinedReplays, RefusedReplay,
+    UnlikeReplay, join_captures, join_graphless_runs, join_node_stacks,
 };
 use ledger::shorten_kernel_name;
 use profile::{NodeStacks, Profile, WarningKind, Warnings};
@@ -14,7 +14,7 @@ use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
 use crate::discover::has_ending;
 use crate::plan::SideCar;
-use crate::{Input, InputKind, names, open, places, walk};
+use crate::{Input, InputKind, LoadOptions, names, open, places, walk};
 
 /// Endings of traces.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
@@ -34,9 +34,18 @@ pub(crate) enum CaptureOrigin {
     Recorded,
     /// Its name says that it may hold a capture.
     Found,
+    /// The user named it as a trace of the program without graphs.
+    Graphless,
 }
 
-/// A trace that may hold the capture of graphs.
+impl CaptureOrigin {
+    /// Whether the user named it.
+    pub(crate) fn is_named(self) -> bool {
+        matches!(self, Self::Named | Self::Graphless)
+    }
+}
+
+/// A trace that may hold the capture of graphs, or what they launch where none is used.
 pub(crate) struct CaptureFile {
     pub(crate) path: PathBuf,
     pub(crate) origin: CaptureOrigin,
@@ -47,6 +56,7 @@ pub(crate) struct CaptureFile {
 /// One that was read.
 pub(crate) struct CaptureTrace {
     pub(crate) path: PathBuf,
+    pub(crate) kind: InputKind,
     /// Whether it is an input even if nothing of it is used: the user named it, or it belongs to the trace and is damaged.
     pub(crate) is_listed: bool,
     pub(crate) events: u64,
@@ -64,21 +74,33 @@ pub(crate) enum CaptureContent {
     Stacks(NodeStacks),
 }
 
-/// Those that may belong to the trace at `path`, of `rank`: the named ones, else those that were recorded with it, else those
-/// whose names say so, in its folder and the folders in that one. Of several that were named, each goes with its rank.
+/// Those that may belong to the trace at `path`, of `rank`: the named captures, else those that were recorded with it, else those
+/// whose names say so, in its folder and the folders in that one; and traces of the program without graphs, which somebody must
+/// name. Of several that were named, each goes with its rank.
 pub(crate) fn capture_files(
-    named: &[PathBuf],
+    options: &LoadOptions,
     path: &Path,
     rank: Option<u32>,
-    root: &Path,
 ) -> Vec<CaptureFile> {
-    let new = |path: PathBuf, origin| CaptureFile { path, origin, side_car: None };
-    let is_of_rank =
-        |it: &Path| names::rank(it).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it));
-    if !named.is_empty() {
-        let of_rank = named.iter().filter(|it| named.len() == 1 || is_of_rank(it));
-        return of_rank.map(|it| new(it.clone(), CaptureOrigin::Named)).collect();
-    }
+    let of_ranks = |named: &[PathBuf], origin| -> Vec<CaptureFile> {
+        let is_of_it = |it: &&PathBuf| named.len() == 1 || is_of_rank(it, rank);
+        named.iter().filter(is_of_it).map(|it| CaptureFile::new(it.clone(), origin)).collect()
+    };
+    let mut files = match options.captures.is_empty() {
+        true => captures_beside(path, rank, &options.root),
+        false => of_ranks(&options.captures, CaptureOrigin::Named),
+    };
+    files.extend(of_ranks(&options.lines_from, CaptureOrigin::Graphless));
+    files
+}
+
+/// Whether the name of a file has no other rank in it.
+fn is_of_rank(file: &Path, rank: Option<u32>) -> bool {
+    names::rank(file).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it))
+}
+
+/// The captures that nobody named.
+fn captures_beside(path: &Path, rank: Option<u32>, root: &Path) -> Vec<CaptureFile> {
     if !places::is_file(path) {
         return Vec::new();
     }
@@ -99,10 +121,10 @@ pub(crate) fn capture_files(
             && !names::is_side_car(it)
             && places::is_file(it)
             && walk::stays_below(it, &[folder, root])
-            && is_of_rank(it)
+            && is_of_rank(it, rank)
     };
     let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
-    found.map(|path| new(path, origin)).collect()
+    found.map(|path| CaptureFile::new(path, origin)).collect()
 }
 
 /// What the user named beside a trace that replays no graph: it is opened at most.
@@ -116,15 +138,23 @@ pub(crate) fn unused(files: &[CaptureFile]) -> Vec<CaptureTrace> {
         capture.warnings.add(WarningKind::Other, None, format!("not used: {why}"));
         capture
     };
-    files.iter().filter(|it| it.origin == CaptureOrigin::Named).map(unused).collect()
+    files.iter().filter(|it| it.origin.is_named()).map(unused).collect()
 }
 
 impl CaptureFile {
+    fn new(path: PathBuf, origin: CaptureOrigin) -> Self {
+        Self { path, origin, side_car: None }
+    }
+
     /// The file before it is read.
     pub(crate) fn unread(&self) -> CaptureTrace {
         CaptureTrace {
             path: self.path.clone(),
-            is_listed: self.origin == CaptureOrigin::Named,
+            kind: match self.origin {
+                CaptureOrigin::Graphless => InputKind::GraphlessRun,
+                _ => InputKind::GraphCapture,
+            },
+            is_listed: self.origin.is_named(),
             events: 0,
             bytes: 0,
             warnings: Warnings::default(),
@@ -172,7 +202,8 @@ fn files_of_capture(content: &CaptureContent) -> Vec<RecordedFile> {
     }
 }
 
-/// Joins captures with the replays in `profile`; the inputs that were used, or that the user named.
+/// Joins captures, and traces of the program without graphs, with the replays in `profile`; the inputs that were used, or that
+/// the user named.
 pub(crate) fn join_captures_of(
     captures: Vec<CaptureTrace>,
     profile: &mut Profile,
@@ -180,18 +211,30 @@ pub(crate) fn join_captures_of(
     options: AttributionOptions,
     rank: u32,
 ) -> Vec<Input> {
+    let (graphless, captures): (Vec<_>, Vec<_>) =
+        captures.into_iter().partition(|it| it.kind == InputKind::GraphlessRun);
+    let (stacks, traces): (Vec<_>, Vec<_>) =
+        captures.into_iter().partition(|it| matches!(it.content, Some(CaptureContent::Stacks(_))));
+    let joined = stacks.into_iter().filter_map(|it| join_stacks_of(it, profile));
+    let mut joined: Vec<CaptureTrace> = joined.collect();
+    joined.extend(join_traces_of(traces, profile, sources, options));
+    joined.extend(join_runs_of(graphless, profile, sources, options));
+    joined.into_iter().map(|it| to_input(it, rank)).collect()
+}
+
+/// Joins traces of captures with the replays in `profile`; those that were used, or that the user named.
+fn join_traces_of(
+    traces: Vec<CaptureTrace>,
+    profile: &mut Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+) -> Vec<CaptureTrace> {
     let mut graphs = GraphCaptures::default();
-    let mut of_trace = Vec::with_capacity(captures.len());
-    let mut of_stacks = Vec::new();
-    for mut capture in captures {
+    let mut of_trace = Vec::with_capacity(traces.len());
+    for mut capture in traces {
         let first = graphs.graphs.len();
-        let content = capture.content.take();
-        if let Some(CaptureContent::Stacks(stacks)) = content {
-            of_stacks.extend(join_stacks_of(capture, profile, &stacks, rank));
-            continue;
-        }
-        if let Some(CaptureContent::Trace(trace)) = &content {
-            graphs.add(trace, sources, options);
+        if let Some(CaptureContent::Trace(trace)) = capture.content.take() {
+            graphs.add(&trace, sources, options);
             if graphs.graphs.len() == first {
                 let message = "holds no capture of a graph: nothing was launched between StreamBeginCapture and StreamEndCapture; record the part of the program that captures its graphs";
                 capture.warnings.add(WarningKind::Other, None, message);
@@ -208,8 +251,7 @@ pub(crate) fn join_captures_of(
             let message = "not used: the capture was recorded without Python stacks; record it with with_stack=True";
             capture.warnings.add(WarningKind::Other, None, message);
         }
-        let named = of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_listed);
-        return of_stacks.into_iter().chain(named.map(|it| to_input(it, rank))).collect();
+        return of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_listed).collect();
     }
     let joined = join_captures(profile, &graphs);
     of_trace
@@ -219,17 +261,47 @@ pub(crate) fn join_captures_of(
     {
         capture.warnings.add(WarningKind::Other, None, message);
     }
-    of_stacks.into_iter().chain(of_trace.into_iter().map(|(it, _)| to_input(it, rank))).collect()
+    of_trace.into_iter().map(|(it, _)| it).collect()
 }
 
-/// Joins the stacks of nodes with `profile`; the input, if it was used or the user named it.
-fn join_stacks_of(
-    mut file: CaptureTrace,
+/// Aligns the replays in `profile` whose lines are not known with traces of the program without graphs. All of these are inputs:
+/// the user named them.
+fn join_runs_of(
+    traces: Vec<CaptureTrace>,
     profile: &mut Profile,
-    stacks: &NodeStacks,
-    rank: u32,
-) -> Option<Input> {
-    let joined = join_node_stacks(profile, stacks);
+    sources: &RecordedSources,
+    options: AttributionOptions,
+) -> Vec<CaptureTrace> {
+    let mut runs = GraphlessRuns::default();
+    let mut of_trace = Vec::with_capacity(traces.len());
+    for mut run in traces {
+        if let Some(CaptureContent::Trace(trace)) = run.content.take() {
+            let message = match (runs.add(&trace, sources, options), runs.has_lines()) {
+                (false, _) => Some(
+                    "not used: it launches no kernel outside of graphs; switch CUDA graphs off and record again",
+                ),
+                (true, false) => Some(
+                    "not used: it was recorded without Python stacks; record it with with_stack=True",
+                ),
+                (true, true) => None,
+            };
+            message.into_iter().for_each(|it| run.warnings.add(WarningKind::Other, None, it));
+        }
+        of_trace.push(run);
+    }
+    if runs.has_lines() {
+        let aligned = join_graphless_runs(profile, &mut runs);
+        if let (Some(run), Some(message)) = (of_trace.first_mut(), not_aligned(&aligned)) {
+            run.warnings.add(WarningKind::Other, None, message);
+        }
+    }
+    of_trace
+}
+
+/// Joins the stacks of nodes with `profile`; the file, if it was used or the user named it.
+fn join_stacks_of(mut file: CaptureTrace, profile: &mut Profile) -> Option<CaptureTrace> {
+    let Some(CaptureContent::Stacks(stacks)) = file.content.take() else { return Some(file) };
+    let joined = join_node_stacks(profile, &stacks);
     if joined == 0 && !file.is_listed {
         return None;
     }
@@ -242,7 +314,7 @@ fn join_stacks_of(
         };
         file.warnings.add(WarningKind::Other, None, message);
     }
-    Some(to_input(file, rank))
+    Some(file)
 }
 
 /// What of the replays was not joined, and why.
@@ -268,11 +340,22 @@ fn not_joined(graphs: &GraphCaptures, joined: &JoinedReplays) -> Option<String> 
     ))
 }
 
+/// What of the replays was not aligned, and why.
+fn not_aligned(aligned: &AlignedReplays) -> Option<String> {
+    let AlignedReplays { replays, aligned, refused, .. } = aligned;
+    let UnlikeReplay { kernels, first, alike, needed } = refused.as_ref()?;
+    Some(format!(
+        "{} of {replays} replays stay on the line that replays them: of the replay of {kernels} kernels that begins with {}, at most {alike} are launched in this order without graphs; {needed} would have to be",
+        replays - aligned,
+        shorten_kernel_name(first),
+    ))
+}
+
 fn to_input(capture: CaptureTrace, rank: u32) -> Input {
-    let CaptureTrace { path, events, bytes, warnings, .. } = capture;
+    let CaptureTrace { path, kind, events, bytes, warnings, .. } = capture;
     Input {
         path,
-        kind: InputKind::GraphCapture,
+        kind,
         rank,
         events,
         bytes,

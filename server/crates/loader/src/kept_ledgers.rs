@@ -53,7 +53,7 @@ pub(crate) struct Beside {
     pub(crate) side_car: Option<Arc<SideCar>>,
     /// Logs of `torch.compile` that may belong to it.
     pub(crate) logs: Vec<Arc<LogFile>>,
-    /// Traces that may hold the capture of its graphs.
+    /// Traces that may hold the capture of its graphs, or what these launch where none is used.
     pub(crate) captures: Vec<CaptureFile>,
 }
 
@@ -66,8 +66,10 @@ impl Beside {
                 let is_same = |it: &&Arc<LogFile>| it.path().file_name() == input.path.file_name();
                 self.logs.iter().find(is_same).map(|it| it.path())
             }
-            InputKind::GraphCapture => {
-                let is_same = |it: &&CaptureFile| it.path.file_name() == input.path.file_name();
+            InputKind::GraphCapture | InputKind::GraphlessRun => {
+                let is_same = |it: &&CaptureFile| {
+                    it.unread().kind == input.kind && it.path.file_name() == input.path.file_name()
+                };
                 self.captures.iter().find(is_same).map(|it| it.path.as_path())
             }
             _ => None,

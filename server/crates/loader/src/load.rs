@@ -383,7 +383,7 @@ impl<'a> LoadContext<'a> {
         }
         let rank = one.rank_by_name.or_else(|| file.head_meta().rank);
         let root = &self.options.root;
-        let mut captures = capture_files(&self.options.captures, &file.path, rank, root);
+        let mut captures = capture_files(self.options, &file.path, rank);
         for capture in captures.iter_mut().filter(|_| !self.options.ignore_exact) {
             capture.side_car = SideCar::beside(&capture.path, root);
         }
@@ -401,7 +401,7 @@ impl<'a> LoadContext<'a> {
         for file in &beside.captures {
             let mut capture = file.unread();
             let read = || {
-                let input = if file.origin == CaptureOrigin::Named {
+                let input = if file.origin.is_named() {
                     open::named(&file.path)
                 } else {
                     open::found(&file.path)
@@ -409,7 +409,9 @@ impl<'a> LoadContext<'a> {
                 match input.kind {
                     None => return Err(unknown(&input)),
                     Some(InputKind::Kineto) => {}
-                    Some(InputKind::GraphCapture) => return self.read_stacks(&input, &mut capture),
+                    Some(InputKind::GraphCapture) if file.origin != CaptureOrigin::Graphless => {
+                        return self.read_stacks(&input, &mut capture);
+                    }
                     Some(kind) => return Err(no_trace(&input, kind)),
                 }
                 let mut reader = TraceReader::new();
@@ -427,7 +429,11 @@ impl<'a> LoadContext<'a> {
                 Ok(None) => {}
                 Ok(Some((mut trace, damage))) => {
                     let of_it = trace.profile.meta.rank.unwrap_or(rank);
-                    if of_it != rank && beside.captures.len() > 1 {
+                    let is_alike = |it: &&CaptureFile| {
+                        (it.origin == CaptureOrigin::Graphless)
+                            == (file.origin == CaptureOrigin::Graphless)
+                    };
+                    if of_it != rank && beside.captures.iter().filter(is_alike).count() > 1 {
                         continue;
                     }
                     capture.is_listed |=
@@ -530,7 +536,8 @@ impl<'a> LoadContext<'a> {
             InputKind::Kineto
             | InputKind::Callers
             | InputKind::CompileLog
-            | InputKind::GraphCapture => self.load_trace(input, one, plan),
+            | InputKind::GraphCapture
+            | InputKind::GraphlessRun => self.load_trace(input, one, plan),
         })
     }
 

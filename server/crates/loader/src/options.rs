@@ -23,6 +23,8 @@ pub struct LoadOptions {
     /// Traces of the capture of the CUDA graphs that the recording replays; where there is none, those in the folder of a trace
     /// whose names say so are tried.
     pub captures: Vec<PathBuf>,
+    /// Traces of the same program without CUDA graphs: what is known of no capture has the lines of the like kernels there.
+    pub lines_from: Vec<PathBuf>,
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
@@ -100,6 +102,7 @@ impl LoadOptions {
             mine: Vec::new(),
             mappings: Vec::new(),
             captures: Vec::new(),
+            lines_from: Vec::new(),
             ignore_exact: false,
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),

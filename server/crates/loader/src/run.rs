@@ -37,6 +37,8 @@ pub enum InputKind {
     CompileLog,
     /// A trace of the capture of the CUDA graphs that another trace replays.
     GraphCapture,
+    /// A trace of the program without the CUDA graphs that another trace replays.
+    GraphlessRun,
     /// Ledgers that were written to a file.
     Ledger,
 }
@@ -45,7 +47,7 @@ impl InputKind {
     /// Whether it says more of a trace, and is no recording by itself.
     #[must_use]
     pub fn is_side_car(self) -> bool {
-        matches!(self, Self::Callers | Self::CompileLog | Self::GraphCapture)
+        matches!(self, Self::Callers | Self::CompileLog | Self::GraphCapture | Self::GraphlessRun)
     }
 
     /// Stable name in machine-readable output.
@@ -58,6 +60,7 @@ impl InputKind {
             Self::Callers => "callers",
             Self::CompileLog => "compile-log",
             Self::GraphCapture => "graph-capture",
+            Self::GraphlessRun => "graphless-run",
             Self::Ledger => "ledger",
         }
     }
@@ -71,6 +74,7 @@ impl InputKind {
             Self::Callers,
             Self::CompileLog,
             Self::GraphCapture,
+            Self::GraphlessRun,
         ];
         kinds.into_iter().find(|it| it.name() == name)
     }

@@ -32,8 +32,7 @@ const MAX_HALVINGS: u32 = 4;
 const MAX_PAUSE: Duration = Duration::from_secs(120);
 
 /// Why what is shown is loaded again: the settings say otherwise what is decided while loading.
-pub(crate) const SETTINGS_CHANGED: &str =
-    "the folders of library code, what counts as yours, or the traces of captures changed";
+pub(crate) const SETTINGS_CHANGED: &str = "the folders of library code, what counts as yours, or the traces of captures or without graphs changed";
 
 /// A recording to load.
 #[derive(Debug, Clone)]
@@ -548,6 +547,7 @@ pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
         mine: settings.mine,
         mappings: settings.mappings,
         captures: settings.captures.iter().map(|it| root.join(it)).collect(),
+        lines_from: settings.lines_from.iter().map(|it| root.join(it)).collect(),
         git_texts: true,
         text_cache: text_cache.clone().filter(|_| settings.keeps_sources),
         ledger_cache: ledger_cache.clone().filter(|_| settings.keeps_ledgers),

@@ -135,10 +135,10 @@ fn confined(
     folder: &Path,
     leads_out: impl Fn(&Path) -> bool,
 ) -> Result<Option<Value>, String> {
-    let instead = match setting.kind {
-        SettingKind::Folders => "with --site, or in the settings of your editor",
-        SettingKind::Paths => "with --capture, or in the settings of your editor",
-        SettingKind::Mappings => "with --map, or in the settings of your editor",
+    let option = match setting.kind {
+        SettingKind::Folders => "--site",
+        SettingKind::Paths(option) => option,
+        SettingKind::Mappings => "--map",
         SettingKind::Memory => {
             let limit = value.as_str().and_then(|it| it.parse::<MemoryLimit>().ok());
             let is_lower = limit.is_some_and(|it| it.bytes() < MemoryLimit::Auto.bytes());
@@ -153,7 +153,7 @@ fn confined(
             path.components().all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
         if !is_plain || leads_out(path) {
             return Err(format!(
-                "`{text}` is not below the folder of this file, and only such paths are taken from it; name it {instead}"
+                "`{text}` is not below the folder of this file, and only such paths are taken from it; name it with {option}, or in the settings of your editor"
             ));
         }
         Ok(Value::String(folder.join(path).to_string_lossy().into_owned()))
@@ -200,6 +200,7 @@ mod tests {
             [recordings]
             exclude = ["old/**"]
             captures = ["runs/capture.json"]
+            linesFrom = ["runs/eager.json"]
             [sources.map]
             "/srv/app" = "services/app"
             [python]
@@ -218,6 +219,7 @@ mod tests {
         assert_eq!((settings.keeps_ledgers, settings.view.threshold), (false, 0.01));
         assert!(settings.wants("runs/a.json") && !settings.wants("old/a.json"));
         assert_eq!(settings.captures, [PathBuf::from("/project/runs/capture.json")]);
+        assert_eq!(settings.lines_from, [PathBuf::from("/project/runs/eager.json")]);
         let mapping = "/srv/app=/project/services/app".parse().unwrap();
         assert_eq!(settings.mappings, [mapping]);
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/project/env/site-packages")]));
@@ -258,9 +260,11 @@ mod tests {
     #[test]
     fn a_file_widens_nothing() {
         for path in ["/env", "../env", "a/../../env", "link/env"] {
-            for (name, option) in
-                [("python.sitePackages", "--site"), ("recordings.captures", "--capture")]
-            {
+            for (name, option) in [
+                ("python.sitePackages", "--site"),
+                ("recordings.captures", "--capture"),
+                ("recordings.linesFrom", "--lines-from"),
+            ] {
                 let (settings, faults) = read(&format!("\n{name} = ['a', '{path}']\n"));
                 let expected = format!(
                     "2: {name}: `{path}` is not below the folder of this file, and only such paths are taken from it; name it with {option}"

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::fault::{SettingFault, ValueFault};
 use crate::globs::Glob;
 use crate::table::{
-    CACHE, CAPTURES, CHARGE, DIAGNOSTICS, EXCLUDE, FORMAT, HINTS, INCLUDE, KEEP, LENSES, MAP,
-    MEMORY, METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, Setting, THRESHOLD,
+    CACHE, CAPTURES, CHARGE, DIAGNOSTICS, EXCLUDE, FORMAT, HINTS, INCLUDE, KEEP, LENSES,
+    LINES_FROM, MAP, MEMORY, METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, Setting,
+    THRESHOLD,
 };
 use crate::values::{
     boolean, folders, globs, mappings, memory_limit, mine, parsed, paths, percent, period,
@@ -24,6 +25,8 @@ pub struct Settings {
     exclude: Vec<Glob>,
     /// Traces of the capture of CUDA graphs.
     pub captures: Vec<PathBuf>,
+    /// Traces of the same programs without CUDA graphs.
+    pub lines_from: Vec<PathBuf>,
     /// Folders of library code; `None` finds those of the active Python environment.
     pub sites: Option<Vec<PathBuf>>,
     /// Library code that counts as the user's.
@@ -68,6 +71,7 @@ impl Settings {
             include: reader.get(&INCLUDE, globs),
             exclude: reader.get(&EXCLUDE, globs),
             captures: reader.get(&CAPTURES, paths),
+            lines_from: reader.get(&LINES_FROM, paths),
             sites: reader.get(&SITES, folders),
             mine: reader.get(&MINE, mine),
             mappings: reader.get(&MAP, mappings),
@@ -93,11 +97,12 @@ impl Settings {
     }
 
     /// Whether what is decided while a recording is loaded is the same: which files are found, which lines are the user's,
-    /// and what graphs captured.
+    /// and what graphs launch.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
-        (&self.sites, &self.mine, &self.mappings, &self.captures)
-            == (&other.sites, &other.mine, &other.mappings, &other.captures)
+        let Self { sites, mine, mappings, captures, lines_from, .. } = self;
+        (sites, mine, mappings, captures, lines_from)
+            == (&other.sites, &other.mine, &other.mappings, &other.captures, &other.lines_from)
     }
 
     /// Whether a file, by its path below the folder of the project and with `/`, may be a recording.
@@ -246,7 +251,7 @@ mod tests {
     #[test]
     fn all_settings() {
         let section = json!({
-            "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"], "captures": ["capture.json"]},
+            "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"], "captures": ["capture.json"], "linesFrom": ["eager.json"]},
             "python": {"sitePackages": ["/env"]},
             "code": {"mine": ["vllm"]},
             "memoryLimit": "2 GiB",
@@ -266,6 +271,7 @@ mod tests {
                 && !settings.wants("a.json")
         );
         assert_eq!(settings.captures, [PathBuf::from("capture.json")]);
+        assert_eq!(settings.lines_from, [PathBuf::from("eager.json")]);
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/env")]));
         assert_eq!(settings.mine, ["vllm".parse().unwrap()]);
         assert_eq!(settings.memory_limit, MemoryLimit::Bytes(2 << 30));

@@ -33,8 +33,8 @@ pub enum SettingKind {
     Memory,
     /// A list of folders, or null. A client takes it from no workspace that its user does not trust.
     Folders,
-    /// A list of files. A client takes it from no workspace that its user does not trust.
-    Paths,
+    /// A list of files, which this option of the command line names, too. A client takes it from no workspace that its user does not trust.
+    Paths(&'static str),
     /// An object: where a folder of the recording is, by its path as recorded. A client takes it from no workspace that its user
     /// does not trust.
     Mappings,
@@ -76,9 +76,12 @@ settings! {
          An empty list turns automatic loading off.";
     EXCLUDE: "recordings.exclude", SettingKind::List("globs"), [],
         "Globs of what is never taken for a recording.";
-    CAPTURES: "recordings.captures", SettingKind::Paths, [],
+    CAPTURES: "recordings.captures", SettingKind::Paths("--capture"), [],
         "Traces of the capture of the CUDA graphs that recordings replay, by path below the workspace folder or absolute. Those \
          beside a recording whose names say so are found without it.";
+    LINES_FROM: "recordings.linesFrom", SettingKind::Paths("--lines-from"), [],
+        "Traces of the same programs without CUDA graphs, by path below the workspace folder or absolute: kernels of replays whose \
+         capture is not known count to the lines that launch the same kernels there.";
     SITES: "python.sitePackages", SettingKind::Folders, null,
         "Folders of library code (`site-packages`). `null` finds those of the active Python environment.";
     MINE: "code.mine", SettingKind::List("packages and globs"), [],

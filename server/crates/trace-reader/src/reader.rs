@@ -415,7 +415,8 @@ impl TraceReader {
         /// time.
         const MAX_RESCANNED: u64 = 4;
         const ALWAYS_RESCANNED: u64 = 16 << 20;
-        let start = start_of_value(buf, at);
+        // A comma that is no separator is itself what cannot be read: how many follow it in this block must not matter.
+        let start = start_of_value(buf, at).min(bad);
         self.rescanned += bad.saturating_sub(start) as u64;
         let is_spent =
             self.rescanned > ALWAYS_RESCANNED + MAX_RESCANNED * (self.offset + bad as u64);

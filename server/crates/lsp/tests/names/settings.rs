@@ -55,7 +55,7 @@ fn manifest(text: &str) -> String {
             matches!(
                 it.kind,
                 SettingKind::Folders
-                    | SettingKind::Paths
+                    | SettingKind::Paths(_)
                     | SettingKind::Mappings
                     | SettingKind::Memory
             ),
@@ -97,7 +97,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
             ]
         }
         SettingKind::Template | SettingKind::Memory => vec![("type", json!("string"))],
-        SettingKind::List(_) | SettingKind::Paths => {
+        SettingKind::List(_) | SettingKind::Paths(_) => {
             vec![("type", json!("array")), ("items", json!({"type": "string"}))]
         }
         SettingKind::Folders => {
@@ -122,9 +122,10 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         ],
     };
     let scope = match setting.kind {
-        SettingKind::Folders | SettingKind::Paths | SettingKind::Mappings | SettingKind::Memory => {
-            "machine-overridable"
-        }
+        SettingKind::Folders
+        | SettingKind::Paths(_)
+        | SettingKind::Mappings
+        | SettingKind::Memory => "machine-overridable",
         _ => "resource",
     };
     fields.extend([
@@ -149,7 +150,7 @@ fn manifest_texts(text: &str) -> String {
             ),
             SettingKind::Template => description = meaning(it),
             SettingKind::Folders
-            | SettingKind::Paths
+            | SettingKind::Paths(_)
             | SettingKind::Mappings
             | SettingKind::Memory => {
                 description += " Not taken from the workspace in Restricted Mode.";
@@ -194,7 +195,7 @@ fn type_name(setting: &Setting) -> String {
         SettingKind::List(items) => format!("list of {items}"),
         SettingKind::Memory => "`auto` or an amount (`512M`, `8G`)".to_owned(),
         SettingKind::Folders => "list of folders, or null".to_owned(),
-        SettingKind::Paths => "list of paths".to_owned(),
+        SettingKind::Paths(_) => "list of paths".to_owned(),
         SettingKind::Mappings => "object: folder by its path as recorded".to_owned(),
         SettingKind::Severities => format!("object: {} by rule", listed(severity_names())),
         SettingKind::Thresholds => {
