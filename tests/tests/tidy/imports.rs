@@ -9,11 +9,21 @@ use super::crates;
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
     &["checkpoints", "options", "names"],
-    &["callers", "captured_chains", "compile_log", "inferred", "line_log", "origins", "same_run"],
+    &[
+        "callers",
+        "captured_chains",
+        "captured_stacks",
+        "compile_log",
+        "inferred",
+        "line_log",
+        "origins",
+        "same_run",
+    ],
     &["event_stacks", "host_charges", "slack"],
     &["timeline_pass"],
     &["graph_captures"],
     &["charge", "graph_replays"],
+    &["graphless_runs"],
     &["post"],
     &["lib"],
 ];

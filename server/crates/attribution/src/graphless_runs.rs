@@ -19,11 +19,14 @@ use crate::timeline_pass::lines_pass;
 const N_NAMES: usize = 4;
 
 /// Places that are looked at to find where a replay may begin in a run, at most.
-const MAX_PLACES: usize = 1 << 20;
+const MAX_PLACES: usize = 1 << 17;
 
 /// Places where a replay may begin, and of these, the parts of runs that it is aligned with, at most.
 const MAX_BEGINS: usize = 256;
 const MAX_PARTS: usize = 16;
+
+/// Kernels of a replay times parts, at most, but for one part: aligning takes time quadratic in what differs.
+const MAX_ALIGNED: usize = 1 << 16;
 
 /// How much longer than a replay the parts are at both ends, in quarters of its length: where graphs fuse kernels, more is launched
 /// without them.
@@ -125,7 +128,7 @@ pub fn join_graphless_runs(profile: &mut Profile, runs: &mut GraphlessRuns) -> A
     let mut of_event = std::mem::take(&mut profile.captured.of_event);
     of_event.resize(profile.device.len(), 0);
     let GraphlessRuns { stacks, runs } = runs;
-    let mut aligner = Aligner { runs, places: [const { None }; N_NAMES], stacks };
+    let mut aligner = ReplayAligner { runs, places: [const { None }; N_NAMES], stacks };
     let mut known: FxHashMap<WorkOfStreams<'_>, Alignment> = FxHashMap::default();
     let mut found = Vec::new();
     for replay in replays(profile) {
@@ -203,19 +206,19 @@ fn needed(n_events: usize) -> usize {
 }
 
 /// The names that begin at a place; fewer than [`N_NAMES`] are filled up.
-type Names = [StrId; N_NAMES];
+type NameRun = [StrId; N_NAMES];
 
 /// By names that follow one another, the runs and the rows in them where they begin.
-type Places = FxHashMap<Names, Vec<(u32, u32)>>;
+type Places = FxHashMap<NameRun, Vec<(u32, u32)>>;
 
-struct Aligner<'a> {
+struct ReplayAligner<'a> {
     runs: &'a [Vec<LaunchedKernel>],
     /// By how many names but one.
     places: [Option<Places>; N_NAMES],
     stacks: &'a mut StackTable,
 }
 
-impl<'a> Aligner<'a> {
+impl<'a> ReplayAligner<'a> {
     /// What the parts of runs that are most like `replay` say of it. Of lines in which they differ it is what these have in common.
     fn alignment(&mut self, profile: &Profile, replay: &Replay) -> Alignment {
         let order = in_order_of_time(profile, replay);
@@ -233,6 +236,7 @@ impl<'a> Aligner<'a> {
         let mut best: Vec<Alignment> = Vec::new();
         for quarters in MORE_QUARTERS {
             let n_more = order.len() * quarters / 4;
+            let before = best.first().map(|it| it.alike);
             for part in self.likely_parts(&begins, n_more, &mut likeness) {
                 let alignment = self.align(&streams, part);
                 let rank = |it: &Alignment| (it.alike, Reverse(it.skipped));
@@ -244,7 +248,8 @@ impl<'a> Aligner<'a> {
                     best.push(alignment);
                 }
             }
-            if best.first().is_some_and(|it| it.alike == order.len()) {
+            let most = best.first().map(|it| it.alike);
+            if most == Some(order.len()) || (before.is_some() && most == before) {
                 break;
             }
         }
@@ -276,8 +281,8 @@ impl<'a> Aligner<'a> {
             found.sort_by_key(|(places, at)| (places.len(), *at));
             let mut room = MAX_PLACES;
             for (places, at) in found {
-                let Some(rest) = room.checked_sub(places.len()) else { break };
-                room = rest;
+                let places = &places[..room.min(places.len())];
+                room -= places.len();
                 for &(run, place) in places {
                     let begin = place.saturating_sub(u32::try_from(at).unwrap_or(u32::MAX));
                     *votes.entry((run, begin)).or_default() += 1;
@@ -316,7 +321,8 @@ impl<'a> Aligner<'a> {
             }
         }
         parts.sort_by_key(|it| Reverse(it.0));
-        parts.into_iter().take(MAX_PARTS).map(|it| it.1).collect()
+        let n_parts = (MAX_ALIGNED / likeness.n_events.max(1)).clamp(1, MAX_PARTS);
+        parts.into_iter().take(n_parts).map(|it| it.1).collect()
     }
 
     /// Aligns what runs on each stream with a part of a run: each kernel of the part goes to one stream, the longest first.
@@ -400,7 +406,7 @@ fn places(runs: &[Vec<LaunchedKernel>], n_names: usize) -> Places {
     places
 }
 
-fn filled_up(names: impl IntoIterator<Item = StrId>) -> Names {
+fn filled_up(names: impl IntoIterator<Item = StrId>) -> NameRun {
     let mut filled = [StrId::NONE; N_NAMES];
     filled.iter_mut().zip(names).for_each(|(to, name)| *to = name);
     filled
