@@ -227,6 +227,7 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     charged.launching.launches += kernels.launches;
     charged.launching.launch_time += kernels.launch_time;
     charged.launching.short += kernels.short;
+    charged.launching.replayed += kernels.replayed;
     charged.gpu_idle += idle.time;
     charged.launching.idle_host += idle.host;
     charged.launching.idle_kernel += idle.kernel;

@@ -9,6 +9,7 @@ pub(crate) mod hot_loop;
 pub(crate) mod launch_bound;
 mod launched_by;
 mod low_occupancy;
+mod replayed_graph;
 mod tensor_cores;
 
 pub use detail::{DeviceDetail, Product};
@@ -17,7 +18,7 @@ pub use launch_bound::{LaunchBoundRun, launch_bound_run};
 use crate::Rule;
 
 /// The rules.
-pub(crate) static RULES: [&Rule; 8] = [
+pub(crate) static RULES: [&Rule; 9] = [
     &hot_loop::RULE,
     &launch_bound::RULE,
     &gpu_idle::RULE,
@@ -26,6 +27,7 @@ pub(crate) static RULES: [&Rule; 8] = [
     &tensor_cores::UNALIGNED,
     &comm_exposed::RULE,
     &first_step::RULE,
+    &replayed_graph::RULE,
 ];
 
 #[cfg(test)]

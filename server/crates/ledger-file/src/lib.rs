@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 7 "));
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 8 "));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 

@@ -19,16 +19,27 @@ pub struct Launching {
     /// Of it, the part that waits caused: a thread that had not waited would have launched what ended the gap earlier. It
     /// counts to the lines that ran meanwhile.
     pub idle_after_wait: Ns,
+    /// Device time of graphs that the line replays whose kernels are on no lines of their own: nothing says which launched them.
+    pub replayed: Ns,
 }
 
 impl Launching {
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { launches, launch_time, short, idle_host, idle_kernel, idle_after_wait } = other;
+        let Self {
+            launches,
+            launch_time,
+            short,
+            idle_host,
+            idle_kernel,
+            idle_after_wait,
+            replayed,
+        } = other;
         self.launches.gain(*launches);
         self.launch_time.gain(*launch_time);
         self.short.gain(*short);
         self.idle_host.gain(*idle_host);
         self.idle_kernel.gain(*idle_kernel);
         self.idle_after_wait.gain(*idle_after_wait);
+        self.replayed.gain(*replayed);
     }
 }

@@ -157,6 +157,7 @@ impl LineBooks {
                     idle_host,
                     idle_kernel,
                     idle_after_wait,
+                    replayed,
                 } = launching;
                 Launching {
                     launches: count(launches),
@@ -165,6 +166,7 @@ impl LineBooks {
                     idle_host: time(idle_host),
                     idle_kernel: time(idle_kernel),
                     idle_after_wait: time(idle_after_wait),
+                    replayed: time(replayed),
                 }
             },
             alloc: bytes(alloc),

@@ -138,8 +138,12 @@ async fn what_is_named_is_shown_of_its_folder_alone() {
     let refused = client.command("perfline.load", elsewhere).await.unwrap_err();
     assert_eq!(refused["message"], "folder: /elsewhere is no folder of the workspace");
     // All numbers go, and come again.
+    client.forget("");
     client.command("perfline.unload", json!([])).await.unwrap();
     assert_eq!(client.hints(&model).await, client.hints(&uploads).await);
+    // What was sent before may come yet, and says that all is there.
+    let is_gone = |it: &Value| it["loaded"] == false && it["others"][0]["paths"] == json!([]);
+    client.expect_that("perfline/status", is_gone).await;
     client.forget("");
     client.command("perfline.load", json!([])).await.unwrap();
     shown(&mut client, &before).await;

@@ -136,6 +136,8 @@ pub(crate) struct KernelWork {
     pub(crate) launches: u64,
     pub(crate) launch_time: Ns,
     pub(crate) short: u64,
+    /// Device time of those of graphs of which no line is known but the one that replays them.
+    pub(crate) replayed: Ns,
 }
 
 impl KernelWork {
@@ -154,6 +156,7 @@ impl KernelWork {
         self.launches += other.launches;
         self.launch_time += other.launch_time;
         self.short += other.short;
+        self.replayed += other.replayed;
     }
 }
 
@@ -221,8 +224,15 @@ pub(crate) fn charge_devices(
         *charges.by_device.entry((charged, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);
+            let is_of_graph = call.is_none() && launches.call(event).is_some();
+            let has_line =
+                profile.captured.number(event).is_some() || device.stack[row].get().is_some();
             let call = call.map(|it| profile.host.duration[it.index()]);
-            grow_to(&mut charges.kernels, node.index()).add(call, time);
+            let work = grow_to(&mut charges.kernels, node.index());
+            work.add(call, time);
+            if is_of_graph && !has_line {
+                work.replayed += time;
+            }
         }
         let kernel =
             charges.kernel_table.entry((charged, device.name[row], device.shape[row])).or_default();

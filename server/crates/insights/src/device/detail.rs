@@ -85,6 +85,11 @@ pub enum DeviceDetail {
         /// What of the difference is thread time of the line.
         here: Ns,
     },
+    /// `replayed-graph`: graphs of which nothing says which lines launched their kernels.
+    ReplayedGraph {
+        /// The kernel with most time, as recorded.
+        kernel: String,
+    },
 }
 
 /// Why a product is not where it should be.

@@ -493,6 +493,19 @@ fn a_first_step_that_warms_up() {
 }
 
 #[test]
+fn graphs_whose_kernels_have_no_lines() {
+    let mut ledger = ledger();
+    let launching = Launching { replayed: Ns(300_000), ..Launching::default() };
+    let books = LineBooks { launching, kernels: 4, ..LineBooks::default() };
+    ledger.lines.insert(key(3), Box::new(books));
+    let finding = only(&ledger);
+    assert_eq!((finding.rule, finding.place.line), ("replayed-graph", 3));
+    assert_eq!((finding.cost, finding.severity), (Ns(300_000), Severity::Information));
+    ledger.lines.get_mut(&key(3)).unwrap().launching.replayed = Ns(199_999);
+    assert_eq!(found(&ledger), [], "a tenth of the step is not reached");
+}
+
+#[test]
 fn a_run_that_is_launch_bound() {
     let run = |kernel, loader, launches, late| {
         let mut ledger = ledger();
