@@ -10,9 +10,13 @@ use profile::Warnings;
 /// Deepest value that is converted; what is below is null. Nothing that PyTorch writes comes near.
 const DEEPEST: usize = 16;
 
-/// Values that are converted at most, each of some 100 bytes: a file can refer to one list from many places, so that its size says
-/// little. A dump of 20,000 collectives with stacks has two million.
+/// Values that are converted at most, each of some 100 bytes. A dump of 20,000 collectives with stacks has two million.
 const MAX_VALUES: usize = 4 << 20;
+
+/// Of these, for each byte of the file, and for any file: it can refer to one list from many places, in two bytes each, as dumps do to
+/// frames, of seven values.
+const VALUES_OF_BYTE: usize = 16;
+const VALUES_OF_ANY: usize = 1 << 16;
 
 /// Bytes of a text that count as one value.
 const TEXT: usize = 64;
@@ -38,7 +42,7 @@ pub fn read_plain(bytes: &[u8]) -> Result<PlainPickle, Error> {
     let mut machine = Machine::default();
     machine.feed(bytes, &mut warnings);
     let file = machine.finish(&mut warnings)?;
-    let mut budget = MAX_VALUES;
+    let mut budget = MAX_VALUES.min(VALUES_OF_ANY + bytes.len().saturating_mul(VALUES_OF_BYTE));
     let value = json(&file, file.root, DEEPEST, &mut budget);
     Ok(PlainPickle { value, damage: file.damage, is_cut: budget == 0 })
 }
