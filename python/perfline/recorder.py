@@ -91,6 +91,9 @@ OF_COMPILED = (
     "recompile_reason",
     "compile_id",
     "duration_us",
+    "aot_autograd_cumulative_compile_time_us",
+    "inductor_cumulative_compile_time_us",
+    "inductor_code_gen_cumulative_compile_time_us",
 )
 """What of such a record is kept. The rest is mostly the configuration of the compiler."""
 

@@ -676,7 +676,8 @@ class CompileLog(RecordingTest):
     def test_of_what_was_compiled_and_why_nothing_else_is_kept(self):
         compiled = (
             '{"compilation_metrics": {"co_name": "f", "co_filename": "a.py", "co_firstlineno": 3, "inductor_config": "secret",'
-            ' "entire_frame_compile_time_s": 0.5, "recompile_reason": "0/0: x"}, "frame_id": 0}'
+            ' "entire_frame_compile_time_s": 0.5, "inductor_cumulative_compile_time_us": 400,'
+            ' "recompile_reason": "0/0: x"}, "frame_id": 0}'
         )
         reason = (
             '{"artifact": {"name": "dynamo_graph_break_reason"}}\n\tGraph break in user code at a.py:4\n'
@@ -688,6 +689,7 @@ class CompileLog(RecordingTest):
         for part in (
             '"co_firstlineno": 3',
             '"recompile_reason": "0/0: x"',
+            '"inductor_cumulative_compile_time_us": 400',
             '"frame_id": 0',
             "a.py:4",
             "Explanation: why",

@@ -167,11 +167,12 @@ impl CompileLogReader {
             Ok(Some(Record::KernelStacks { graph })) => {
                 self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
             }
-            Ok(Some(Record::CompiledBackward { frame, time })) => {
+            Ok(Some(Record::CompiledBackward { frame, time, phases })) => {
                 // It names the function by its number alone, after the function itself was compiled.
                 let last = self.last_compiles.get(&frame);
                 if let Some(it) = last.and_then(|&at| self.log.compiles.get_mut(at)) {
                     it.time += time;
+                    it.phases += phases;
                 }
             }
             Ok(Some(Record::GraphBreak)) => self.payload = Payload::Break { text: Vec::new() },
@@ -185,6 +186,7 @@ impl CompileLogReader {
                     function: strings.intern(&it.function),
                     frame: it.frame,
                     time: it.time,
+                    phases: it.phases,
                     reason: reason.map_or(StrId::NONE, |it| strings.intern(&it)),
                 });
             }

@@ -1,7 +1,7 @@
 //! One record: the line that it begins with.
 
 use memchr::memmem;
-use profile::Ns;
+use profile::{CompilePhases, Ns};
 use serde_json::Value;
 
 /// What begins a record: `V1121 20:49:57.438000 17948 torch/_inductor/compile_fx.py:1961] {…}`.
@@ -59,6 +59,8 @@ pub(crate) enum Record {
         frame: u32,
         /// How long it took.
         time: Ns,
+        /// What of it each phase took.
+        phases: CompilePhases,
     },
     /// Why a graph ends follows.
     GraphBreak,
@@ -72,6 +74,7 @@ pub(crate) struct Compiled {
     pub(crate) function: String,
     pub(crate) frame: u32,
     pub(crate) time: Ns,
+    pub(crate) phases: CompilePhases,
     /// The guard that failed, as logged.
     pub(crate) reason: Option<String>,
 }
@@ -81,16 +84,44 @@ impl Compiled {
     fn parse(metrics: &Value, frame: i64) -> Option<Self> {
         let text = |key: &str| metrics.get(key).and_then(Value::as_str).map(str::to_owned);
         let line = metrics.get("co_firstlineno").and_then(Value::as_u64)?;
-        // `entire_frame_compile_time_s` is that of all phases, of which others are parts.
-        let seconds = metrics.get("entire_frame_compile_time_s").and_then(Value::as_f64);
+        // That is the time of all phases, of which others are parts.
+        let time = duration(metrics, "entire_frame_compile_time_s", 1e9).unwrap_or_default();
         Some(Self {
             file: text("co_filename")?,
             line: u32::try_from(line).ok()?,
             function: text("co_name")?,
             frame: u32::try_from(frame).ok()?,
-            time: Ns((seconds.unwrap_or(0.0).max(0.0) * 1e9).round() as i64),
+            time,
+            phases: phases(metrics, time, "aot_autograd_cumulative_compile_time_us"),
             reason: text("recompile_reason"),
         })
+    }
+}
+
+/// The value of `key`, in units of so many nanoseconds, if it is a number.
+fn duration(metrics: &Value, key: &str, nanos: f64) -> Option<Ns> {
+    let value = metrics.get(key).and_then(Value::as_f64)?;
+    Some(Ns((value.max(0.0) * nanos).round() as i64))
+}
+
+/// What of `time` each phase took. The log has the time of each with all that it calls: Dynamo calls the backend, whose time is that of
+/// `backend`, that Inductor, and that the writing of code (PyTorch 2.6 and later). Null is a phase that was not reached; all are zero
+/// where the log names none.
+fn phases(metrics: &Value, time: Ns, backend: &str) -> CompilePhases {
+    const INDUCTOR: &str = "inductor_cumulative_compile_time_us";
+    const KERNELS: &str = "inductor_code_gen_cumulative_compile_time_us";
+    if metrics.get(INDUCTOR).is_none() {
+        return CompilePhases::default();
+    }
+    let within = |key: &str, whole: Ns| duration(metrics, key, 1e3).unwrap_or_default().min(whole);
+    let backend = within(backend, time);
+    let inductor = within(INDUCTOR, backend);
+    let kernels = within(KERNELS, inductor);
+    CompilePhases {
+        tracing: time - backend,
+        autograd: backend - inductor,
+        inductor: inductor - kernels,
+        kernels,
     }
 }
 
@@ -151,9 +182,10 @@ impl Record {
         if let Some(metrics) = value.get("bwd_compilation_metrics") {
             let id = metrics.get("compile_id").and_then(Value::as_str);
             let frame = id.and_then(|it| it.split_once('/')).and_then(|(it, _)| it.parse().ok());
-            let micros = metrics.get("duration_us").and_then(Value::as_f64).unwrap_or(0.0);
-            let time = Ns((micros.max(0.0) * 1e3).round() as i64);
-            return Ok(frame.map(|frame| Self::CompiledBackward { frame, time }));
+            let time = duration(metrics, "duration_us", 1e3).unwrap_or_default();
+            // Nothing is traced: AOTAutograd holds the graph from the forward pass.
+            let phases = phases(metrics, time, "duration_us");
+            return Ok(frame.map(|frame| Self::CompiledBackward { frame, time, phases }));
         }
         let artifact = value.get("artifact").and_then(|it| it.get("name")).and_then(Value::as_str);
         Ok(match artifact {

@@ -1,6 +1,6 @@
 //! Logs that are whole, and logs that are not.
 
-use profile::{CompileLog, GeneratedFile, WarningKind};
+use profile::{CompileLog, FunctionCompile, GeneratedFile, Ns, WarningKind};
 use proptest::prelude::*;
 
 use crate::{CompileLogReader, looks_like_compile_log};
@@ -172,6 +172,48 @@ proptest! {
         let (log, _) = reader.finish();
         prop_assert_eq!(log.files, whole.0.files);
     }
+}
+
+/// The numbers are those of a log of PyTorch 2.6, and of what a cache served.
+#[test]
+fn what_was_compiled_has_the_times_of_its_phases() {
+    let metrics = |frame: u32, seconds: f64, phases: &str| {
+        record(
+            &format!(
+                r#"{{"compilation_metrics": {{"co_name": "f", "co_filename": "/w/t.py", "co_firstlineno": 3, "entire_frame_compile_time_s": {seconds}{phases}}}, "frame_id": {frame}, "frame_compile_id": 0}}"#
+            ),
+            "",
+        )
+    };
+    let whole = r#", "aot_autograd_cumulative_compile_time_us": 1498189, "inductor_cumulative_compile_time_us": 1478406, "inductor_code_gen_cumulative_compile_time_us": 1419267"#;
+    let cached = r#", "aot_autograd_cumulative_compile_time_us": 31627, "inductor_cumulative_compile_time_us": 7344, "inductor_code_gen_cumulative_compile_time_us": null"#;
+    let no_graph = r#", "aot_autograd_cumulative_compile_time_us": null, "inductor_cumulative_compile_time_us": null"#;
+    let backward = record(
+        r#"{"bwd_compilation_metrics": {"compile_id": "0/0", "duration_us": 250, "inductor_cumulative_compile_time_us": 200, "inductor_code_gen_cumulative_compile_time_us": 150}}"#,
+        "",
+    );
+    let text = [
+        metrics(0, 1.506_278, whole),
+        metrics(1, 0.044_881, cached),
+        metrics(2, 0.009_207, no_graph),
+        metrics(3, 0.5, ""),
+        backward,
+    ];
+    let (log, warnings) = read(text.concat().as_bytes());
+    assert_eq!(warnings, []);
+    let micros = |it: &FunctionCompile| it.phases.named().map(|(_, time)| time.0 / 1000);
+    let found: Vec<[i64; 4]> = log.compiles.iter().map(micros).collect();
+    let expected = [
+        [8_089, 19_783 + 50, 59_139 + 50, 1_419_267 + 150],
+        [13_254, 24_283, 7_344, 0],
+        [9_207, 0, 0, 0],
+        [0; 4],
+    ];
+    assert_eq!(found, expected);
+    assert!(log.compiles[..3].iter().all(|it| {
+        let sum: Ns = it.phases.named().into_iter().map(|(_, time)| time).sum();
+        sum == it.time
+    }));
 }
 
 #[test]

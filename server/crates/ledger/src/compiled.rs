@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{LineKey, Ns};
+use crate::{CompilePhases, LineKey, Ns};
 
 /// A function that was compiled, over the whole run of the program: compiling is over before most recordings begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -13,6 +13,8 @@ pub struct CompiledFunction {
     pub compiles: u64,
     /// How long that took, all phases together, the backward passes included.
     pub time: Ns,
+    /// What of it each phase took, as far as the log says.
+    pub phases: CompilePhases,
     /// Why it was compiled again.
     pub reasons: BTreeMap<RecompileCause, RecompileReason>,
 }

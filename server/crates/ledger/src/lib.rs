@@ -51,7 +51,7 @@ pub use overview::{
 pub use patterns::{Pattern, PatternBooks};
 pub use split::share_of;
 pub use unit::Unit;
-pub use units::{Bytes, Ns};
+pub use units::{Bytes, CompilePhases, Ns};
 
 use std::collections::{BTreeMap, BTreeSet};
 

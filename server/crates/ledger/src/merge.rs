@@ -90,12 +90,13 @@ impl Ledger {
 impl CompiledFunction {
     /// Adds what was compiled on another rank.
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { name, compiles, time, reasons } = other;
+        let Self { name, compiles, time, phases, reasons } = other;
         if self.name.is_empty() || (!name.is_empty() && *name < self.name) {
             self.name.clone_from(name);
         }
         self.compiles.gain(*compiles);
         self.time.gain(*time);
+        self.phases += *phases;
         merge_map(&mut self.reasons, reasons, |mine, theirs| {
             let RecompileReason { count, values, lines } = theirs;
             mine.count.gain(*count);
@@ -508,7 +509,7 @@ mod tests {
             let def = LineKey { file: "a.py".to_owned(), line: 3 };
             let call = LineKey { file: "a.py".to_owned(), line: 5 + rank };
             let reason = crate::RecompileReason { count: 1, values: [8, 9 + u64::from(rank)].into(), lines: [call].into() };
-            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), reasons: [(crate::RecompileCause::Number("size".to_owned()), reason)].into() };
+            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), phases: crate::CompilePhases { kernels: Ns(rest[1]), ..Default::default() }, reasons: [(crate::RecompileCause::Number("size".to_owned()), reason)].into() };
             ledger.compiled.insert(def.clone(), compiled);
             ledger.graph_breaks.insert(def, [format!("reason {rank}")].into());
             ledger

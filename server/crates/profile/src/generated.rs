@@ -1,6 +1,6 @@
 //! What `torch.compile` logged: from which lines of the user each kernel of a generated file was made, what compiling took, and why.
 
-use crate::{Interner, Ns, RecordedText, StrId};
+use crate::{CompilePhases, Interner, Ns, RecordedText, StrId};
 
 /// A frame of the user's program while an operation of a compiled graph was traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,6 +46,8 @@ pub struct FunctionCompile {
     pub frame: u32,
     /// How long it took, all phases together, the backward pass included where that was compiled.
     pub time: Ns,
+    /// What of it each phase took.
+    pub phases: CompilePhases,
     /// The guard that failed, so that it was compiled again; [`StrId::NONE`] of a first time.
     pub reason: StrId,
 }

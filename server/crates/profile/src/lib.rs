@@ -46,7 +46,7 @@ pub use snapshot::{
     SnapshotFrame, SnapshotPurposes, SnapshotSegment, SnapshotTensor, StackId, TensorPurpose,
 };
 pub use timeline::MemoryTimeline;
-pub use units::{Bytes, Ns};
+pub use units::{Bytes, CompilePhases, Ns};
 pub use warning::{Warning, WarningKind, WarningSeverity, Warnings};
 
 /// Everything that a Kineto trace says, in columns.

@@ -1,7 +1,8 @@
 //! Amounts with their unit as their type: nanoseconds and bytes do not mix, neither with one another nor with plain
 //! numbers.
 //!
-//! *Owns*: [`Ns`] and [`Bytes`], the types of every integer duration, point in time and size, and their arithmetic.
+//! *Owns*: [`Ns`] and [`Bytes`], the types of every integer duration, point in time and size, and their arithmetic; [`CompilePhases`],
+//! durations that go together.
 //!
 //! *Never*: formats an amount.
 //!
@@ -171,6 +172,39 @@ unit! {
 unit! {
     /// A size in integer bytes; negative where a recording counts a release.
     Bytes
+}
+
+/// What compiling took, by phase, each without the ones below it. All are zero where the log does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CompilePhases {
+    /// Dynamo: reading bytecode into graphs, and the guards.
+    pub tracing: Ns,
+    /// AOTAutograd: the graph of the backward pass, and dividing it from that of the forward pass.
+    pub autograd: Ns,
+    /// Inductor: its passes over the graph, lowering and scheduling.
+    pub inductor: Ns,
+    /// Writing the generated code and compiling its kernels (Triton, C++), waiting for them included.
+    pub kernels: Ns,
+}
+
+impl CompilePhases {
+    /// All of them with their names, in the order in which they run.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, Ns); 4] {
+        let Self { tracing, autograd, inductor, kernels } = *self;
+        [("tracing", tracing), ("autograd", autograd), ("inductor", inductor), ("kernels", kernels)]
+    }
+}
+
+impl AddAssign for CompilePhases {
+    fn add_assign(&mut self, more: Self) {
+        let Self { tracing, autograd, inductor, kernels } = more;
+        let add = |to: &mut Ns, more: Ns| *to = to.saturating_add(more);
+        add(&mut self.tracing, tracing);
+        add(&mut self.autograd, autograd);
+        add(&mut self.inductor, inductor);
+        add(&mut self.kernels, kernels);
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub(crate) fn note_compiled(
         whole.name.clone_into(&mut mine.name);
         mine.compiles += 1;
         mine.time += it.time;
+        mine.phases += it.phases;
         if let Some(reason) = it.reason.get() {
             let lines: Vec<LineKey> = match whole.broken_at {
                 Some(line) => vec![key(it.file, line)],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ide::recompile_cause;
-use ledger::{CompiledFunction, LineKey, Ns};
+use ledger::{CompilePhases, CompiledFunction, LineKey, Ns};
 use metrics::{Period, Scale, Unit};
 
 use super::NamedTable;
@@ -12,7 +12,7 @@ use crate::recording::Recording;
 use crate::summary;
 
 /// The columns that a narrow terminal can do without, the first of them first.
-const DISPENSABLE: [&str; 1] = ["share"];
+const DISPENSABLE: [&str; 5] = ["share", "tracing", "autograd", "inductor", "kernels"];
 
 /// The functions that were compiled since the program began, those that took longest first; those of libraries only with `all`, or
 /// where no other was compiled. Each reason has a row of its own below its function, unless `is_whole`: all are in the row of
@@ -20,19 +20,19 @@ const DISPENSABLE: [&str; 1] = ["share"];
 #[must_use]
 pub fn build(recording: &Recording<'_>, all: bool, is_whole: bool) -> NamedTable {
     let ledger = &recording.run.merged;
-    let mut section = Section::new(
-        "compile",
-        "Compiled functions",
-        Subject::Run,
-        [
-            Column::number("time", Unit::Ns),
-            Column::number("share", Unit::Share),
-            Column::number("compiles", Unit::Count),
-            Column::text("line"),
-            Column::text("function"),
-            Column::text("why"),
-        ],
-    );
+    // Logs of before PyTorch 2.6, and those that were cut by earlier recorders, have none.
+    let has_phases = ledger.compiled.values().any(|it| it.phases != CompilePhases::default());
+    let mut columns = vec![
+        Column::number("time", Unit::Ns),
+        Column::number("share", Unit::Share),
+        Column::number("compiles", Unit::Count),
+    ];
+    if has_phases {
+        let names = CompilePhases::default().named().map(|(name, _)| name);
+        columns.extend(names.map(|name| Column::number(name, Unit::Ns)));
+    }
+    columns.extend(["line", "function", "why"].map(Column::text));
+    let mut section = Section::new("compile", "Compiled functions", Subject::Run, columns);
     let mut breaks: BTreeMap<&LineKey, Vec<String>> = BTreeMap::new();
     for (place, reasons) in &ledger.graph_breaks {
         let Some(function) = function_around(&ledger.compiled, place) else { continue };
@@ -71,14 +71,13 @@ pub fn build(recording: &Recording<'_>, all: bool, is_whole: bool) -> NamedTable
             [first, rest @ ..] if !is_whole => (first.clone(), rest),
             all => (all.join("; "), &[][..]),
         };
-        section.rows.push(vec![
-            Cell::duration(it.time),
-            Cell::part(it.time.0, whole),
-            Cell::integer(it.compiles),
-            Cell::place(recording.place(place)),
-            Cell::text(&it.name),
-            Cell::text(first),
-        ]);
+        let mut row =
+            vec![Cell::duration(it.time), Cell::part(it.time.0, whole), Cell::integer(it.compiles)];
+        if has_phases {
+            row.extend(it.phases.named().map(|(_, time)| Cell::duration(time)));
+        }
+        row.extend([Cell::place(recording.place(place)), Cell::text(&it.name), Cell::text(first)]);
+        section.rows.push(row);
         for text in rest {
             let mut row = vec![Cell::default(); section.columns.len() - 1];
             row.push(Cell::text(text));

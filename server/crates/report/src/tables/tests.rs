@@ -1,5 +1,5 @@
 use event_timeline::{Lane, LaneKind, LaneSpan, Launch, SpanName};
-use ledger::{CompiledFunction, Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
+use ledger::{CompilePhases, CompiledFunction, Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
 use loader::{EventTimeline, Rank, Run};
 use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
 use stack_books::{FramedLine, StackRow};
@@ -292,6 +292,11 @@ fn compiled_functions_of_libraries_are_added_up() {
     let (all, notes) = table(&run, true);
     assert_eq!(all.len(), 2);
     assert!(notes.is_empty());
+    // Where the log says what each phase took, it has a column.
+    let phases = CompilePhases { tracing: Ns(100), kernels: Ns(600), ..CompilePhases::default() };
+    run.merged.compiled.values_mut().for_each(|it| it.phases = phases);
+    assert_eq!(table(&run, false).0, ["700 ns|70 %|0|100 ns|0|0|600 ns|train.py:15|forward|"]);
+    run.merged.compiled.values_mut().for_each(|it| it.phases = CompilePhases::default());
     // Without a function of yours there is nothing to leave out.
     run.merged.compiled.retain(|key, _| key.file == LIBRARY);
     assert_eq!(
