@@ -436,6 +436,19 @@ fn of_runs_that_differ_the_common_lines_count() {
     assert_eq!(device_time(&run)["run.py:44"], (26, 26, 10));
 }
 
+/// A kernel that a thread without Python frames launches stays on the line that replays it.
+#[test]
+fn a_launch_without_a_stack_has_no_line_to_give() {
+    const LAUNCH: &str = "        run cudaLaunchKernel 112..113 corr=9\n";
+    assert!(WITHOUT.contains(LAUNCH));
+    let without = format!("{}thread other\n{LAUNCH}", WITHOUT.replace(LAUNCH, ""));
+    let folder = Folder::new(&[("replay.json", FUSED), ("without.json", &without)]);
+    let run = folder.load_lines_from();
+    assert_eq!(device_time(&run)["run.py:41"], (1, 26, 1));
+    let key = LineKey { file: "run.py".to_owned(), line: 41 };
+    assert_eq!(run.merged.lines[&key].launching.replayed, Ns(1_000));
+}
+
 #[test]
 fn replays_that_are_like_nothing_without_graphs_say_so() {
     let warning = |run: &Run| run.inputs[1].warnings[0].message.clone();

@@ -154,7 +154,9 @@ pub fn join_graphless_runs(profile: &mut Profile, runs: &mut GraphlessRuns) -> A
         }
         aligned.aligned += 1;
         let rows = replay.events().zip(&alignment.rows);
-        found.extend(rows.filter_map(|(event, row)| Some((event, (*row)?))));
+        let rows = rows.filter_map(|(event, row)| Some((event, (*row)?)));
+        // Of a launch without a Python stack nothing is known.
+        found.extend(rows.filter(|(_, row)| !aligner.stacks.lines(*row).is_empty()));
     }
     let mut writer = StackWriter::new(aligner.stacks, true);
     for (event, row) in found {

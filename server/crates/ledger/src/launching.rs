@@ -19,7 +19,7 @@ pub struct Launching {
     /// Of it, the part that waits caused: a thread that had not waited would have launched what ended the gap earlier. It
     /// counts to the lines that ran meanwhile.
     pub idle_after_wait: Ns,
-    /// Device time of graphs that the line replays whose kernels are on no lines of their own: nothing says which launched them.
+    /// Device time of kernels of graphs that the line replays and that are on no lines of their own: nothing says which launched them.
     pub replayed: Ns,
 }
 

@@ -146,14 +146,21 @@ impl CaptureFile {
         Self { path, origin, side_car: None }
     }
 
+    /// What it is as an input.
+    pub(crate) fn kind(&self) -> InputKind {
+        match self.origin {
+            CaptureOrigin::Graphless => InputKind::GraphlessRun,
+            CaptureOrigin::Named | CaptureOrigin::Recorded | CaptureOrigin::Found => {
+                InputKind::GraphCapture
+            }
+        }
+    }
+
     /// The file before it is read.
     pub(crate) fn unread(&self) -> CaptureTrace {
         CaptureTrace {
             path: self.path.clone(),
-            kind: match self.origin {
-                CaptureOrigin::Graphless => InputKind::GraphlessRun,
-                _ => InputKind::GraphCapture,
-            },
+            kind: self.kind(),
             is_listed: self.origin.is_named(),
             events: 0,
             bytes: 0,

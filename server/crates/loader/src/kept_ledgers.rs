@@ -68,7 +68,7 @@ impl Beside {
             }
             InputKind::GraphCapture | InputKind::GraphlessRun => {
                 let is_same = |it: &&CaptureFile| {
-                    it.unread().kind == input.kind && it.path.file_name() == input.path.file_name()
+                    it.kind() == input.kind && it.path.file_name() == input.path.file_name()
                 };
                 self.captures.iter().find(is_same).map(|it| it.path.as_path())
             }

@@ -409,7 +409,7 @@ impl<'a> LoadContext<'a> {
                 match input.kind {
                     None => return Err(unknown(&input)),
                     Some(InputKind::Kineto) => {}
-                    Some(InputKind::GraphCapture) if file.origin != CaptureOrigin::Graphless => {
+                    Some(InputKind::GraphCapture) if file.kind() == InputKind::GraphCapture => {
                         return self.read_stacks(&input, &mut capture);
                     }
                     Some(kind) => return Err(no_trace(&input, kind)),
@@ -429,11 +429,8 @@ impl<'a> LoadContext<'a> {
                 Ok(None) => {}
                 Ok(Some((mut trace, damage))) => {
                     let of_it = trace.profile.meta.rank.unwrap_or(rank);
-                    let is_alike = |it: &&CaptureFile| {
-                        (it.origin == CaptureOrigin::Graphless)
-                            == (file.origin == CaptureOrigin::Graphless)
-                    };
-                    if of_it != rank && beside.captures.iter().filter(is_alike).count() > 1 {
+                    let is_of_kind = |it: &&CaptureFile| it.kind() == file.kind();
+                    if of_it != rank && beside.captures.iter().filter(is_of_kind).count() > 1 {
                         continue;
                     }
                     capture.is_listed |=

@@ -86,10 +86,7 @@ pub enum DeviceDetail {
         here: Ns,
     },
     /// `replayed-graph`: graphs of which nothing says which lines launched their kernels.
-    ReplayedGraph {
-        /// The kernel with most time, as recorded.
-        kernel: String,
-    },
+    ReplayedGraph,
 }
 
 /// Why a product is not where it should be.

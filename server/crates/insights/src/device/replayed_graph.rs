@@ -41,9 +41,7 @@ const MINIMUM_REPLAYED: Threshold = Threshold {
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let lines = ledger.lines_with_books().filter(|(_, books)| Ns::ZERO < books.launching.replayed);
     let findings = lines.filter_map(|(place, books)| {
-        let longest = books.kernel_table.iter().max_by_key(|(_, kernel)| kernel.total);
-        let kernel = longest.map(|(key, _)| key.name.clone()).unwrap_or_default();
-        let detail = Detail::Device(DeviceDetail::ReplayedGraph { kernel });
+        let detail = Detail::Device(DeviceDetail::ReplayedGraph);
         let remedy = "Record what the program captures (perfline record does), or the program without graphs, and name that \
                       trace: --capture, --lines-from.";
         let draft = Costly::line(place, books, books.launching.replayed, detail, remedy);
