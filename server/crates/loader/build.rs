@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The crates that a ledger goes through, all of which this one is built after, and the versions of others.
-const PARTS: [&str; 20] = [
+const PARTS: [&str; 21] = [
     "crates/attribution/src",
     "crates/call-sites/src",
     "crates/compile-log/src",
+    "crates/critical-path/src",
     "crates/device-memory/src",
     "crates/event-timeline/src",
     "crates/flight-recorder/src",

@@ -40,10 +40,12 @@ const CRATES: &[(&str, &[&str])] = &[
         &["event-timeline", "ledger", "line-stacks", "profile", "recorded", "stack-books"],
     ),
     ("run-summary", &["ledger", "profile", "recorded"]),
+    ("critical-path", &["ledger", "profile", "recorded", "run-summary"]),
     (
         "attribution",
         &[
             "call-sites",
+            "critical-path",
             "device-memory",
             "event-timeline",
             "ledger",
@@ -217,6 +219,7 @@ const CORE: &[&str] = &[
     "line-stacks",
     "device-memory",
     "run-summary",
+    "critical-path",
     "attribution",
     "insights",
     "ide",

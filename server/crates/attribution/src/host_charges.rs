@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use critical_path::PieceId;
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use line_stacks::{LineId, Node};
 use profile::{HostEventId, StrId};
 use recorded::IdleCause;
 use rustc_hash::FxHashMap;
+
+/// Thread time on critical paths, by piece and charged line.
+pub(crate) type PathCharges = FxHashMap<(PieceId, LineId), Ns>;
 
 /// Thread time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,6 +191,8 @@ pub(crate) struct HostCharges {
     pub(crate) idle_without_line: Ns,
     /// Device idle time during which the launching thread recorded something.
     pub(crate) idle_covered: Ns,
+    /// What of the time of threads is on critical paths.
+    pub(crate) paths: PathCharges,
     /// The same amounts by event, if whole stacks are asked for.
     pub(crate) by_event: Option<EventCharges>,
 }

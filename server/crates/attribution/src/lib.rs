@@ -56,6 +56,7 @@ pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
 pub use same_run::join_snapshot;
 
+use critical_path::CriticalPaths;
 use device_memory::{MemoryHistory, TraceMemory, memory_curves};
 use event_timeline::EventTimeline;
 use ledger::Ledger;
@@ -66,12 +67,13 @@ use stack_books::StackBooks;
 
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
-    device_stacks, event_timeline, find_patterns, forward_operators, memory_holders,
-    modules_that_ran, note_compiled, recording_stacks, segment_calls, stack_books, waits,
+    critical_paths, device_stacks, event_timeline, find_patterns, forward_operators,
+    memory_holders, modules_that_ran, note_compiled, recording_stacks, segment_calls, stack_books,
+    waits,
 };
 use host_charges::Kept;
 use names::Names;
-use timeline_pass::{lines_pass, timeline_pass};
+use timeline_pass::{DeviceTimes, lines_pass, main_thread, timeline_pass};
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
@@ -145,7 +147,12 @@ pub fn attribute_parts(
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.device_memory);
-    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, kept);
+    let spans = run_summary::spans(profile, steps, launches);
+    let collectives = run_summary::collective_calls(profile, launches, classes);
+    let main = main_thread(profile);
+    let paths = &CriticalPaths::new(profile, (launches, gaps), steps, &spans, &collectives, main);
+    let times = &DeviceTimes { gaps, paths };
+    let mut pass = timeline_pass(profile, names, sources, steps, times, &memory.rows, kept);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);
@@ -178,7 +185,7 @@ pub fn attribute_parts(
         books_of_events(&from, &memory, parts, rank)
     });
     let booked = booked.unwrap_or_default();
-    let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
+    let summary = RunSummary::new(profile, &events.order, &spans, launches, classes);
     let forward = &forward_operators(profile, events);
     let mut ledger = post::post(&Charges {
         profile,
@@ -207,8 +214,14 @@ pub fn attribute_parts(
         patterns: &patterns,
         summary: &charge_summary(&summary, profile, launches, stacks, steps, events),
     });
-    if let Some(communication) = communication(&summary, profile, stacks, steps, events) {
+    let of_rank = (&spans[..], &collectives[..]);
+    if let Some(communication) = communication(of_rank, profile, stacks, steps, events) {
         ledger.communication.insert(rank, communication);
+    }
+    let charged = (events, &pass.charges.paths);
+    let paths = critical_paths(profile, paths, &collectives, stacks, charged);
+    if !paths.0.is_empty() {
+        ledger.critical_paths.insert(rank, paths);
     }
     let backward_times = &pass.charges.backward;
     ledger.modules = modules_that_ran(profile, launches, (events, backward_times), forward);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use call_sites::{Costs, infer};
+use critical_path::{CriticalPaths, HostPart};
 use ledger::{Evidence, Ns};
 use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
 use profile::{FrameLines, HostEventId, HostKind, Profile};
@@ -40,7 +41,15 @@ pub(crate) fn lines_pass<'a>(
 ) -> TimelinePass<'a> {
     let names = Names::new(profile, sources, options);
     let gaps = IdleGaps::new(profile, &Launches::new(profile));
-    timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines)
+    let times = DeviceTimes { gaps: &gaps, paths: &CriticalPaths::default() };
+    timeline_pass(profile, names, sources, &Steps::new(profile), &times, &[], Kept::Lines)
+}
+
+/// What of the time of threads counts for devices.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceTimes<'a> {
+    pub(crate) gaps: &'a IdleGaps,
+    pub(crate) paths: &'a CriticalPaths,
 }
 
 /// Walks `profile`. `memory_events` are rows of its memory table in order of time. `kept` says what whole stacks and
@@ -50,7 +59,7 @@ pub(crate) fn timeline_pass<'a>(
     mut names: Names<'a>,
     sources: &RecordedSources,
     steps: &Steps,
-    gaps: &IdleGaps,
+    times: &DeviceTimes<'_>,
     memory_events: &[u32],
     kept: Kept,
 ) -> TimelinePass<'a> {
@@ -99,7 +108,8 @@ pub(crate) fn timeline_pass<'a>(
     let mut pass = Pass {
         profile,
         steps,
-        gaps,
+        gaps: times.gaps,
+        paths: times.paths,
         inferred,
         origins,
         events,
@@ -153,7 +163,7 @@ fn autograd_threads(profile: &Profile) -> Vec<bool> {
 }
 
 /// The thread with the most Python events or, without any, with the most host events; the first of several.
-fn main_thread(profile: &Profile) -> Option<usize> {
+pub(crate) fn main_thread(profile: &Profile) -> Option<usize> {
     let host = &profile.host;
     let mut weight = vec![(0_usize, 0_usize); profile.threads.len()];
     for id in host.ids() {
@@ -218,6 +228,7 @@ struct ThreadState {
     step_cursor: usize,
     clock_cursor: usize,
     gap_cursors: Vec<usize>,
+    path_cursor: usize,
     /// Whether what is on the stack goes on the stack of another thread.
     has_adopted: bool,
     /// Its syncs in order, and by device how far it would be ahead without them.
@@ -252,6 +263,7 @@ struct Pass<'a, 'b> {
     profile: &'a Profile,
     steps: &'b Steps,
     gaps: &'b IdleGaps,
+    paths: &'b CriticalPaths,
     inferred: Inferred,
     origins: Origins,
     events: EventStacks<'a>,
@@ -570,6 +582,7 @@ impl<'a> Pass<'a, '_> {
             charges,
             steps,
             gaps,
+            paths,
             threads,
             main_thread,
             waiters,
@@ -584,6 +597,7 @@ impl<'a> Pass<'a, '_> {
             charges,
             steps,
             gaps: gaps.of_thread(thread),
+            path: paths.of_thread(thread),
             thread,
             is_helper: is_helper[thread],
             is_main: *main_thread == Some(thread),
@@ -600,6 +614,7 @@ struct OpenCharge<'a> {
     charges: &'a mut HostCharges,
     steps: &'a Steps,
     gaps: &'a [Vec<IdleGap>],
+    path: &'a [HostPart],
     thread: usize,
     /// Whether the thread only waits.
     is_idle: bool,
@@ -621,6 +636,7 @@ impl OpenCharge<'_> {
         is_handed_over: bool,
     ) {
         let (event, is_waiting) = (open.id, open.is_waiting);
+        self.add_path(state, (start, end), node);
         if self.is_idle {
             self.charges.idle_threads[self.thread] += end - start;
             return;
@@ -723,6 +739,19 @@ impl OpenCharge<'_> {
             steps.split(start, end, &mut state.step_cursor, |step, time| {
                 charges.steps.entry((charged, step)).or_default().cpu += time;
             });
+        }
+    }
+
+    /// Charges what of `start..end` is on a critical path.
+    fn add_path(&mut self, state: &mut ThreadState, (start, end): (Ns, Ns), node: Node) {
+        let cursor = &mut state.path_cursor;
+        while self.path.get(*cursor).is_some_and(|it| it.end <= start) {
+            *cursor += 1;
+        }
+        for part in self.path[*cursor..].iter().take_while(|it| it.start < end) {
+            let line = self.stacks.charged_line(node);
+            let time = self.charges.paths.entry((part.piece, line)).or_default();
+            *time += part.end.min(end) - part.start.max(start);
         }
     }
 

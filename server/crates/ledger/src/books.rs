@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::amount::Amount;
-use crate::{Bytes, Ledger, LineBooks, LineKey, Ns, Unit};
+use crate::{Bytes, Ledger, LineBooks, LineKey, Ns, RankPaths, Unit};
 
 /// The table of balanced metrics: the fields of [`Books`], the variants of [`Metric`] and the way from one to the other.
 macro_rules! balanced {
@@ -245,10 +245,12 @@ impl Ledger {
         })
     }
 
-    /// Whether the books balance and no line has more time than there was.
+    /// Whether the books balance, no line has more time than there was, and critical paths have no gaps.
     #[must_use]
     pub fn adds_up(&self) -> bool {
-        self.balances().iter().all(Balance::is_balanced) && self.excesses().next().is_none()
+        self.balances().iter().all(Balance::is_balanced)
+            && self.excesses().next().is_none()
+            && self.critical_paths.values().all(RankPaths::are_whole)
     }
 
     /// How many threads only waited.

@@ -21,7 +21,9 @@ pub struct RankCommunication {
 }
 
 /// From when until when something lasted, since the Unix epoch by the clock of a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct TimeRange {
     /// When it began.
     pub start: Ns,

@@ -11,6 +11,7 @@ mod amount;
 mod books;
 mod communication;
 mod compiled;
+mod critical_path;
 mod kernel_name;
 mod keys;
 mod launching;
@@ -30,6 +31,7 @@ pub use communication::{
     ProcessGroup, RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
+pub use critical_path::{PathCollective, PathPiece, PathTime, RankPaths, StepPath};
 pub use kernel_name::shorten_kernel_name;
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
@@ -95,6 +97,8 @@ pub struct Ledger {
     pub overviews: BTreeMap<u32, Overview>,
     /// When each rank was in which collective, by rank.
     pub communication: BTreeMap<u32, RankCommunication>,
+    /// What had to be done before the steps of each rank could end, by rank.
+    pub critical_paths: BTreeMap<u32, RankPaths>,
     /// The modules that ran.
     pub modules: BTreeMap<ModuleKey, ModuleBooks>,
     /// The functions that `torch.compile` compiled, by the first line of their code, where its log was read.

@@ -8,7 +8,7 @@ use crate::amount::Amount;
 use crate::{
     Allocation, Arithmetic, Books, Call, CategoryMemory, CompiledFunction, DeviceBooks,
     DeviceMemory, IdleThread, Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns, Operator,
-    Overview, PatternBooks, PerStep, RankCommunication, RecompileReason, SourceFile,
+    Overview, PatternBooks, PerStep, RankCommunication, RankPaths, RecompileReason, SourceFile,
 };
 
 impl Ledger {
@@ -31,6 +31,7 @@ impl Ledger {
             categories,
             overviews,
             communication,
+            critical_paths,
             modules,
             compiled,
             graph_breaks,
@@ -70,6 +71,7 @@ impl Ledger {
         merge_map(&mut self.categories, categories, CategoryMemory::merge);
         merge_map(&mut self.overviews, overviews, Overview::merge);
         merge_map(&mut self.communication, communication, RankCommunication::merge);
+        merge_map(&mut self.critical_paths, critical_paths, RankPaths::merge);
         merge_map(&mut self.modules, modules, ModuleBooks::merge);
         merge_map(&mut self.compiled, compiled, CompiledFunction::merge);
         merge_map(&mut self.graph_breaks, graph_breaks, |mine, theirs| {

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: which collectives of the ranks are one (`matching`), which sends and receives are (`messages`), what their clocks differ by (`clocks`), how long each rank
 //! waited for others and how long was transferred (`waits`), for whom (`waited_for`), which rank is late and which line differs there (`straggler`),
-//! how much shorter a step of the job would be without (`replay`),
+//! how much shorter a step of the job would be without (`replay`), what had to be done before a step could end (`critical_path`),
 //! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank, by line and by collective
 //! (`rank_summary`, `rank_steps`, `comparison`, `operations`).
 //!
@@ -13,6 +13,7 @@
 
 mod clocks;
 mod comparison;
+mod critical_path;
 mod matching;
 mod messages;
 mod operations;
@@ -26,6 +27,7 @@ mod waits;
 
 pub use clocks::{Clock, Clocks};
 pub use comparison::{AlignedCollectives, Comparison, LineCommunication};
+pub use critical_path::{CriticalPath, PathLine};
 pub use matching::{Matched, Part, Route};
 pub use operations::{Bandwidth, CommunicationOperation, operations};
 pub use rank_steps::{RankStep, rank_steps};

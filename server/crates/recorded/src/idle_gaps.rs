@@ -11,7 +11,7 @@ use crate::launches::Launches;
 /// A gap between two events of a device that is shorter than this is what devices need from one to the next, if the second
 /// was launched in time. HTA has the same default (`consecutive_kernel_delay`; it says nanoseconds, but compares with
 /// the microseconds of traces).
-const KERNEL_GAP: Ns = Ns(30_000);
+pub const KERNEL_GAP: Ns = Ns(30_000);
 
 /// Why a device was idle: HTA's classes of idle time, for gaps over all streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub use files::{
 pub use frames::{
     Frame, function_of, is_compiled_range, is_path_of, is_python, parse_caller, provenance,
 };
-pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps};
+pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps, KERNEL_GAP};
 pub use kernel_classes::KernelClasses;
 pub use kernel_names::telling_parts;
 pub use launches::Launches;

@@ -14,7 +14,7 @@ use crate::part::RecordingPart;
 use crate::recording::{Recording, mean_step};
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
-use crate::{key_figures, ranks, run_summary, verdict};
+use crate::{critical_path, key_figures, ranks, run_summary, verdict};
 
 /// Least share (of 1) of the step that a line must wait to be listed.
 const MIN_WAITING: f64 = 0.001;
@@ -66,7 +66,12 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let lines =
         LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
     let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
-    sections.extend(ranks::sections(recording, options.top));
+    match ranks::sections(recording, options.top) {
+        several if several.is_empty() => {
+            sections.push(critical_path::section(recording, None, options.top));
+        }
+        several => sections.extend(several),
+    }
     let [breakdown, overlap, usage, idle, launches, queues, copies, arithmetic] =
         run_summary::sections(run);
     sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, queues, copies]);

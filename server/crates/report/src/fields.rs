@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use ledger::{Bytes, Ns};
+use ledger::{Bytes, LineKey, Ns};
 use metrics::numbers::push_microseconds;
 
+use crate::recording::Recording;
 use crate::terminal::{clean, is_hidden};
 
 /// A field of the output. Numbers are decimal digits from integers, never through a float.
@@ -144,6 +145,17 @@ pub(crate) fn write_list(
         write!(out, "{}\n  {entry}", if index == 0 { "" } else { "," })?;
     }
     write!(out, "]")
+}
+
+/// File and line, or two nulls.
+pub(crate) fn place_fields<'a>(
+    recording: &'a Recording<'_>,
+    line: Option<&'a LineKey>,
+) -> [FieldValue<'a>; 2] {
+    match line {
+        Some(it) => [FieldValue::text(recording.file(&it.file)), FieldValue::number(it.line)],
+        None => [FieldValue::Json("null".to_owned()), FieldValue::Json("null".to_owned())],
+    }
 }
 
 #[cfg(test)]

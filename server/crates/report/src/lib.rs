@@ -33,6 +33,7 @@ pub mod timeline;
 
 mod build;
 mod checks;
+mod critical_path;
 mod data_tables;
 mod fields;
 mod filter;

@@ -9,22 +9,26 @@ use ::ranks::{
 };
 use ledger::{LineKey, Ns};
 
-use crate::fields::{FieldValue, object, write_list};
+use crate::fields::{FieldValue, object, place_fields, write_list};
 use crate::model::{Cell, Column, HeatLayer, HeatMap, Note, Section, Subject, Unit};
 use crate::recording::{Recording, mean_step};
 use crate::terminal::Terminal;
-use crate::{summary, text};
+use crate::{critical_path, summary, text};
 
 /// Says what `perfline ranks` needs.
 const ONE_RANK: &str = "this recording is of one rank: name the traces of the other ranks too, or the folder that holds them";
 
-/// The sections of a run of several ranks; none of a run of one.
 /// The ids of [`sections`].
-pub(crate) const IDS: [&str; 2] = ["ranks", "collectives"];
+pub(crate) const IDS: [&str; 3] = ["ranks", "collectives", "critical-path"];
 
+/// The sections of a run of several ranks; none of a run of one.
 pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
     let Some(compared) = Comparison::new(&recording.run.merged) else { return Vec::new() };
-    let mut found = vec![by_rank(recording, &compared), by_line(recording, &compared, top)];
+    let mut found = vec![
+        by_rank(recording, &compared),
+        by_line(recording, &compared, top),
+        critical_path::section(recording, Some(&compared), top),
+    ];
     found.retain(|it| !it.rows.is_empty());
     found
 }
@@ -346,7 +350,7 @@ fn side(side: Side) -> &'static str {
 }
 
 fn difference(recording: &Recording<'_>, it: &LineDifference) -> String {
-    let [file, number] = place(recording, Some(&it.line));
+    let [file, number] = place_fields(recording, Some(&it.line));
     object(&[
         ("file", file),
         ("line", number),
@@ -404,8 +408,8 @@ pub fn write_json(
         "stragglers",
         compared.straggler.iter().map(|it| {
             let cause = it.cause.as_ref();
-            let [file, number] = place(recording, cause.map(|it| &it.line));
-            let [waits_file, waits_line] = place(recording, it.waits_at.as_ref());
+            let [file, number] = place_fields(recording, cause.map(|it| &it.line));
+            let [waits_file, waits_line] = place_fields(recording, it.waits_at.as_ref());
             object(&[
                 ("rank", FieldValue::number(it.rank)),
                 ("file", file),
@@ -421,6 +425,8 @@ pub fn write_json(
             ])
         }),
     )?;
+    writeln!(out, ",")?;
+    critical_path::write_json(out, recording, &compared)?;
     if let Some((one, other)) = between {
         writeln!(out, ",")?;
         let found = differences(&recording.run.merged, one, other);
@@ -431,14 +437,6 @@ pub fn write_json(
 
 fn time(time: Ns) -> FieldValue<'static> {
     FieldValue::Time(time)
-}
-
-/// File and line, or two nulls.
-fn place<'a>(recording: &'a Recording<'_>, line: Option<&'a LineKey>) -> [FieldValue<'a>; 2] {
-    match line {
-        Some(it) => [FieldValue::text(recording.file(&it.file)), FieldValue::number(it.line)],
-        None => [FieldValue::Json("null".to_owned()), FieldValue::Json("null".to_owned())],
-    }
 }
 
 /// How long a step of a rank takes, as everywhere else: by its range, or of the run where there are none.
@@ -478,7 +476,7 @@ fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {
         it.unwrap_or(FieldValue::Json("null".to_owned()))
     }
     let rate = |it: Option<f64>| or_null(it.map(|it| FieldValue::number(it.round() as u64)));
-    let [file, number] = place(recording, it.line.as_ref());
+    let [file, number] = place_fields(recording, it.line.as_ref());
     object(&[
         ("file", file),
         ("line", number),

@@ -50,8 +50,9 @@ pub struct RecordedCollective {
     pub message: Option<MessageEnd>,
 }
 
-/// The collectives that devices and the host ran.
-pub(crate) fn collective_calls(
+/// The collectives that devices and the host ran, to compare ranks by.
+#[must_use]
+pub fn collective_calls(
     profile: &Profile,
     launches: &Launches,
     classes: &KernelClasses,

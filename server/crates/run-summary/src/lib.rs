@@ -24,13 +24,13 @@ mod streams;
 mod usage;
 
 pub use arithmetic::CountedOperator;
-pub use collective_calls::{CollectiveEvent, RecordedCollective};
+pub use collective_calls::{CollectiveEvent, RecordedCollective, collective_calls};
 pub use communication::Collective;
-pub use spans::StepSpan;
+pub use spans::{StepSpan, spans};
 
 use ledger::{LoaderWorkers, Overview};
 use profile::{HostEventId, Profile};
-use recorded::{KernelClasses, Launches, Steps};
+use recorded::{KernelClasses, Launches};
 
 /// The summary of one recording, and what of it is charged to lines.
 #[derive(Debug)]
@@ -39,27 +39,22 @@ pub struct RunSummary {
     pub overview: Overview,
     /// The operators whose cost is known and that are not part of another one.
     pub counted: Vec<CountedOperator>,
-    /// All collectives, to compare ranks by.
-    pub collective_calls: Vec<RecordedCollective>,
     /// The collectives that devices ran.
     pub collectives: Vec<Collective>,
-    /// The steps in order; one without a number where the recording has none.
-    pub spans: Vec<StepSpan>,
 }
 
 impl RunSummary {
-    /// Sums up `profile`, whose host events in order are `order`.
+    /// Sums up `profile`, whose host events in order are `order` and whose steps [`spans`] finds.
     #[must_use]
     pub fn new(
         profile: &Profile,
         order: &[HostEventId],
-        steps: &Steps,
+        spans: &[StepSpan],
         launches: &Launches,
         classes: &KernelClasses,
     ) -> Self {
-        let spans = spans::spans(profile, steps, launches);
-        let (run, steps) = breakdown::breakdown(profile, &spans, classes);
-        let mut devices = usage::devices(profile, &spans, launches, classes);
+        let (run, steps) = breakdown::breakdown(profile, spans, classes);
+        let mut devices = usage::devices(profile, spans, launches, classes);
         let (counted, operators_without_flops) =
             arithmetic::counted(profile, order, launches, classes);
         for (ordinal, arithmetic) in arithmetic::by_device(&counted) {
@@ -84,7 +79,6 @@ impl RunSummary {
             command: profile.command.clone(),
         };
         let collectives = communication::collectives(profile, classes);
-        let collective_calls = collective_calls::collective_calls(profile, launches, classes);
-        Self { overview, counted, collective_calls, collectives, spans }
+        Self { overview, counted, collectives }
     }
 }

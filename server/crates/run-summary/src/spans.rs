@@ -19,8 +19,9 @@ pub struct StepSpan {
 const WHOLE: (u64, u64) = (4, 5);
 
 /// The steps in order, without overlap. Steps at the end whose device events were not recorded are left out. Without
-/// steps, one span from the first to the last operator; without operators, of all host events.
-pub(crate) fn spans(profile: &Profile, steps: &Steps, launches: &Launches) -> Vec<StepSpan> {
+/// steps, one span from the first to the last operator, without a number; without operators, of all host events.
+#[must_use]
+pub fn spans(profile: &Profile, steps: &Steps, launches: &Launches) -> Vec<StepSpan> {
     let mut spans: Vec<StepSpan> = steps
         .0
         .iter()

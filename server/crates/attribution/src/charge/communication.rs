@@ -4,33 +4,33 @@ use ledger::{CollectiveCall, CollectiveSite, GroupMembers, Ns, RankCommunication
 use line_stacks::line_key;
 use profile::{Profile, RankGroup};
 use recorded::Steps;
-use run_summary::{CollectiveEvent, RunSummary, StepSpan};
+use run_summary::{CollectiveEvent, RecordedCollective, StepSpan};
 
 use super::device::DeviceStacks;
 use crate::event_stacks::EventStacks;
 
 /// What the ledger keeps of the rank's collectives; `None` where there is nothing to compare ranks by.
 pub(crate) fn communication(
-    summary: &RunSummary,
+    (spans, collectives): (&[StepSpan], &[RecordedCollective]),
     profile: &Profile,
     stacks: &DeviceStacks,
     steps: &Steps,
     events: &EventStacks<'_>,
 ) -> Option<RankCommunication> {
     let meta = &profile.meta;
-    if summary.collective_calls.is_empty() && meta.world_size.is_none() {
+    if collectives.is_empty() && meta.world_size.is_none() {
         return None;
     }
     let mut found = RankCommunication {
         world_size: meta.world_size,
         host: meta.host.clone(),
         groups: meta.groups.iter().map(members).collect(),
-        steps: summary.spans.iter().map(|it| (it.number, range(meta.base, it))).collect(),
+        steps: spans.iter().map(|it| (it.number, range(meta.base, it))).collect(),
         ..RankCommunication::default()
     };
     // A range on the host that is open when the profiler stops lasts as long as that takes.
     let last_end = steps.0.last().map_or(Ns::MAX, |it| it.end);
-    for it in &summary.collective_calls {
+    for it in collectives {
         let step = steps.at(it.launched);
         let is_cut = step.is_some() && matches!(it.event, CollectiveEvent::Host(..));
         let end = if is_cut { it.end.min(last_end.max(it.start)) } else { it.end };

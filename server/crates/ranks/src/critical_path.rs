@@ -1,0 +1,169 @@
+//! What had to be done before the steps of the job could end: the critical paths of its ranks, joined at the collectives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Ledger, LineKey, Ns, PathPiece, PathTime};
+
+use crate::clocks::Clocks;
+use crate::matching::Matched;
+
+/// The critical path of the steps of a run. Times are sums over the steps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CriticalPath {
+    /// How many steps.
+    pub steps: u64,
+    /// What the time went to.
+    pub time: PathTime,
+    /// How long it was on each rank.
+    pub by_rank: BTreeMap<u32, Ns>,
+    /// By line, those with most first; `None` of what has none.
+    pub lines: Vec<PathLine>,
+}
+
+/// What a line has on the critical path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathLine {
+    /// Which line.
+    pub line: Option<LineKey>,
+    /// What its time went to.
+    pub time: PathTime,
+    /// How long it was on each rank.
+    pub by_rank: BTreeMap<u32, Ns>,
+}
+
+/// A piece, by rank, step and place.
+type PieceKey = (u32, Option<u32>, u32);
+
+/// A collective of a rank: the rank, its begin by the aligned clocks, whether a device ran it.
+type CallKey = (u32, Ns, bool);
+
+impl CriticalPath {
+    /// Joins the paths of the ranks in `ledger` at the collectives `matched`, by the aligned `clocks`. `None` where no path is known.
+    #[must_use]
+    pub fn new(ledger: &Ledger, matched: &[Matched], clocks: &Clocks) -> Option<Self> {
+        let joined = JoinedPaths::new(ledger, matched, clocks);
+        let mut ends: BTreeMap<Option<u32>, (Ns, u32)> = BTreeMap::new();
+        for (&(rank, step, place), (_, _, end)) in &joined.pieces {
+            if place == 0 {
+                let last = ends.entry(step).or_insert((*end, rank));
+                *last = (*last).max((*end, rank));
+            }
+        }
+        let mut lines: BTreeMap<Option<LineKey>, PathLine> = BTreeMap::new();
+        for (&step, &(end, rank)) in &ends {
+            joined.walk((rank, step, 0), end, &mut |rank, line, time| {
+                let mine = lines.entry(line.cloned()).or_default();
+                mine.time.add(time);
+                add_to(&mut mine.by_rank, rank, time.sum());
+            });
+        }
+        let mut path = Self { steps: ends.len() as u64, ..Self::default() };
+        for (line, it) in lines {
+            path.time.add(&it.time);
+            it.by_rank.iter().for_each(|(&rank, &time)| add_to(&mut path.by_rank, rank, time));
+            path.lines.push(PathLine { line, ..it });
+        }
+        path.lines.sort_by_key(|it| std::cmp::Reverse(it.time.sum()));
+        (path.steps != 0).then_some(path)
+    }
+
+    /// What a time over all steps is in the mean step.
+    #[must_use]
+    pub fn per_step(&self, time: Ns) -> Ns {
+        time / i64::try_from(self.steps.max(1)).unwrap_or(i64::MAX)
+    }
+}
+
+fn add_to(sums: &mut BTreeMap<u32, Ns>, rank: u32, time: Ns) {
+    let sum = sums.entry(rank).or_default();
+    *sum = sum.saturating_add(time);
+}
+
+/// The pieces of all ranks.
+struct JoinedPaths<'a> {
+    matched: &'a [Matched],
+    /// With when they begin and end, by the aligned clocks.
+    pieces: BTreeMap<PieceKey, (&'a PathPiece, Ns, Ns)>,
+    /// The piece that ends with a collective.
+    of_calls: BTreeMap<CallKey, PieceKey>,
+    /// Which of `matched` a collective is; of messages that run as one, that of which the last rank began last.
+    matches: BTreeMap<CallKey, usize>,
+    shifts: BTreeMap<u32, Ns>,
+}
+
+impl<'a> JoinedPaths<'a> {
+    fn new(ledger: &'a Ledger, matched: &'a [Matched], clocks: &Clocks) -> Self {
+        let mut joined = Self {
+            matched,
+            pieces: BTreeMap::new(),
+            of_calls: BTreeMap::new(),
+            matches: BTreeMap::new(),
+            shifts: clocks.0.iter().map(|(&rank, it)| (rank, it.shift)).collect(),
+        };
+        for (&rank, paths) in &ledger.critical_paths {
+            for (&step, path) in &paths.0 {
+                for (place, piece) in (0..).zip(&path.pieces) {
+                    let key = (rank, step, place);
+                    let (start, end) = (piece.time.start, piece.time.end);
+                    let times = (joined.aligned(rank, start), joined.aligned(rank, end));
+                    joined.pieces.insert(key, (piece, times.0, times.1));
+                    if let Some(it) = &piece.collective {
+                        let call = (rank, joined.aligned(rank, it.start), it.is_on_device);
+                        joined.of_calls.insert(call, key);
+                    }
+                }
+            }
+        }
+        for (row, it) in matched.iter().enumerate() {
+            for part in it.parts.iter().filter(|part| !it.is_alone(part)) {
+                let call = (part.rank, part.start, it.is_on_device);
+                let mine = joined.matches.entry(call).or_insert(row);
+                if matched[*mine].all_began() < it.all_began() {
+                    *mine = row;
+                }
+            }
+        }
+        joined
+    }
+
+    fn aligned(&self, rank: u32, time: Ns) -> Ns {
+        time.saturating_add(self.shifts.get(&rank).copied().unwrap_or_default())
+    }
+
+    /// Walks back from `until`, at which the piece `key` ended, to the begin of the step.
+    fn walk(
+        &self,
+        mut key: PieceKey,
+        mut until: Ns,
+        add: &mut impl FnMut(u32, Option<&LineKey>, &PathTime),
+    ) {
+        let mut seen = BTreeSet::new();
+        loop {
+            let Some((piece, ..)) = self.pieces.get(&key) else { return };
+            let mut at = key;
+            if let Some(it) = &piece.collective {
+                let rank = key.0;
+                let call = (rank, self.aligned(rank, it.start), it.is_on_device);
+                let late = self.late_piece(call).filter(|it| it.0 != key);
+                let from = late.map_or(self.aligned(rank, it.from), |it| it.1);
+                let communication = until.saturating_sub(from).max(Ns::ZERO);
+                add(rank, it.line.as_ref(), &PathTime { communication, ..PathTime::default() });
+                at = late.map_or(key, |it| it.0);
+            }
+            let Some((piece, start, _)) = self.pieces.get(&at).filter(|_| seen.insert(at)) else {
+                return;
+            };
+            piece.lines.iter().for_each(|(line, time)| add(at.0, line.as_ref(), time));
+            let Some(before) = piece.before else { return };
+            (key, until) = ((at.0, at.1, before), *start);
+        }
+    }
+
+    /// The piece of the rank that began the collective last, and when that was.
+    fn late_piece(&self, call: CallKey) -> Option<(PieceKey, Ns)> {
+        let it = &self.matched[*self.matches.get(&call)?];
+        let began = it.all_began();
+        let late = (it.last(), began, it.is_on_device);
+        Some((*self.of_calls.get(&late)?, began))
+    }
+}
