@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use attribution::{AttributionOptions, attribute};
-use ledger::{Ledger, Ns, PathTime};
+use ledger::{Ledger, Ns, PathTime, RankPaths};
 use loader::{LoadOptions, Watch, load};
 use ranks::{Clocks, Comparison, CriticalPath};
 use recorded::RecordedSources;
@@ -216,14 +216,18 @@ fn every_instant_of_a_step_is_on_its_path_once() {
         let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
         let Ok(run) = load(std::slice::from_ref(&trace), &options, &watch) else { continue };
         assert!(run.merged.adds_up(), "{}", trace.display());
-        for path in run.merged.critical_paths.values().flat_map(|it| it.0.values()) {
+        for path in run.merged.critical_paths.values().flat_map(|it| it.steps.values()) {
             let path = Ledger {
-                critical_paths: [(0, ledger::RankPaths([(None, path.clone())].into()))].into(),
+                critical_paths: [(
+                    0,
+                    RankPaths { steps: [(None, path.clone())].into(), ..RankPaths::default() },
+                )]
+                .into(),
                 ..Ledger::default()
             };
             let begin =
-                path.critical_paths[&0].0[&None].pieces.iter().map(|it| it.time.start).min();
-            let end = path.critical_paths[&0].0[&None].pieces[0].time.end;
+                path.critical_paths[&0].steps[&None].pieces.iter().map(|it| it.time.start).min();
+            let end = path.critical_paths[&0].steps[&None].pieces[0].time.end;
             let path = CriticalPath::new(&path, &[], &Clocks::default()).unwrap();
             assert_eq!(path.time.sum(), end - begin.unwrap(), "{}", trace.display());
             paths += 1;

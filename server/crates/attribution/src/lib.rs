@@ -220,7 +220,7 @@ pub fn attribute_parts(
     }
     let charged = (events, &pass.charges.paths);
     let paths = critical_paths(profile, paths, &collectives, stacks, charged);
-    if !paths.0.is_empty() {
+    if !paths.steps.is_empty() {
         ledger.critical_paths.insert(rank, paths);
     }
     let backward_times = &pass.charges.backward;

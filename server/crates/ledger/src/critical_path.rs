@@ -1,28 +1,82 @@
 //! What had to be done on a rank before its steps, and the collectives in them, could end: `docs/accounting.md`, The critical path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::amount::Amount;
 use crate::{LineKey, Ns, TimeRange};
 
-/// The critical paths of the steps of one rank, by step; one without a number of a recording without steps.
+/// The critical paths of the steps of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct RankPaths(pub BTreeMap<Option<u32>, StepPath>);
+pub struct RankPaths {
+    /// The lines on them, in order.
+    pub lines: Vec<LineKey>,
+    /// By step; one without a number of a recording without steps.
+    pub steps: BTreeMap<Option<u32>, StepPath>,
+}
+
+/// A line of [`RankPaths::lines`] by its place; `None` where the line is not known.
+pub type PathLineId = Option<u32>;
 
 impl RankPaths {
+    /// The line with the place `id`.
+    #[must_use]
+    pub fn line(&self, id: PathLineId) -> Option<&LineKey> {
+        self.lines.get(id? as usize)
+    }
+
     /// Whether every instant of each path is on one line, or in one collective.
     #[must_use]
     pub fn are_whole(&self) -> bool {
-        self.0.values().all(StepPath::is_whole)
+        self.steps.values().all(StepPath::is_whole)
     }
 
     /// Adds those of another recording of the rank. Of a step that both have, the longer one is kept.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (step, theirs) in &other.0 {
-            let mine = self.0.entry(*step).or_insert_with(|| theirs.clone());
-            if (mine.length(), &*mine) < (theirs.length(), theirs) {
-                mine.clone_from(theirs);
+        let mut theirs = other.clone();
+        let lines: BTreeSet<LineKey> = self.lines.iter().chain(&theirs.lines).cloned().collect();
+        let lines: Vec<LineKey> = lines.into_iter().collect();
+        self.name_lines(&lines);
+        theirs.name_lines(&lines);
+        for (step, theirs) in theirs.steps {
+            match self.steps.get_mut(&step) {
+                Some(mine) if (theirs.length(), &theirs) <= (mine.length(), mine) => {}
+                _ => {
+                    self.steps.insert(step, theirs);
+                }
             }
+        }
+        self.keep_used_lines();
+    }
+
+    /// Names lines by their places in `lines`, which are in order and hold all of its own.
+    fn name_lines(&mut self, lines: &[LineKey]) {
+        let places: Vec<PathLineId> = self
+            .lines
+            .iter()
+            .map(|it| lines.binary_search(it).ok().and_then(|it| u32::try_from(it).ok()))
+            .collect();
+        let place = |id: PathLineId| places.get(id? as usize).copied().flatten();
+        for piece in self.steps.values_mut().flat_map(|it| &mut it.pieces) {
+            piece.lines.iter_mut().for_each(|(line, _)| *line = place(*line));
+            if let Some(it) = &mut piece.collective {
+                it.line = place(it.line);
+            }
+        }
+        self.lines = lines.to_vec();
+    }
+
+    /// Forgets lines of steps that were not kept, so that the order of merging makes no difference.
+    fn keep_used_lines(&mut self) {
+        let pieces = self.steps.values().flat_map(|it| &it.pieces);
+        let ids = pieces.flat_map(|it| {
+            let collective = it.collective.as_ref().and_then(|it| it.line);
+            it.lines.iter().filter_map(|(line, _)| *line).chain(collective)
+        });
+        let used: BTreeSet<u32> = ids.collect();
+        if used.len() < self.lines.len() {
+            let lines: Vec<LineKey> =
+                used.iter().filter_map(|&it| self.line(Some(it)).cloned()).collect();
+            self.name_lines(&lines);
         }
     }
 }
@@ -67,15 +121,15 @@ pub struct PathPiece {
     pub time: TimeRange,
     /// The collective that the piece ends with.
     pub collective: Option<PathCollective>,
-    /// What the time went to, by line, but for the collective; `None` where the line is not known.
-    pub lines: BTreeMap<Option<LineKey>, PathTime>,
+    /// What the time went to, by line, but for the collective.
+    pub lines: Vec<(PathLineId, PathTime)>,
 }
 
 impl PathPiece {
     fn is_whole(&self) -> bool {
         let TimeRange { start, end } = self.time;
         let until = self.collective.as_ref().map_or(end, |it| it.from);
-        let known = self.lines.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(it.sum()));
+        let known = self.lines.iter().fold(Ns::ZERO, |sum, (_, it)| sum.saturating_add(it.sum()));
         start <= until && until <= end && known == until.saturating_sub(start)
     }
 }
@@ -89,8 +143,8 @@ pub struct PathCollective {
     pub from: Ns,
     /// Whether a device ran it.
     pub is_on_device: bool,
-    /// The line that launched it, where it is known.
-    pub line: Option<LineKey>,
+    /// The line that launched it.
+    pub line: PathLineId,
 }
 
 /// What time on a critical path went to.

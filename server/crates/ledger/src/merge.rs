@@ -367,9 +367,10 @@ mod tests {
         Allocation, Arithmetic, Balance, Blocked, Bytes, Call, CollectiveCall, CollectiveKind,
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
-        ModuleKey, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, ProcessGroup,
-        ProductSizes, RankCommunication, Reason, RecomputeTime, RecordingCost, SegmentTime,
-        SourceFile, SourceFit, ThreadKey, TimeRange,
+        ModuleKey, Ns, Operator, PathCollective, PathPiece, PathTime, Pattern, PatternBooks,
+        PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, RankPaths, Reason,
+        RecomputeTime, RecordingCost, SegmentTime, SourceFile, SourceFit, StepPath, ThreadKey,
+        TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -505,6 +506,12 @@ mod tests {
             let range = TimeRange { start: Ns(rest[0]), end: Ns(rest[1]) };
             let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), steps: [(Some(1), range)].into(), sites: [(site, vec![call])].into() };
             ledger.communication.insert(rank, mine);
+            let on_path = LineKey { file: "a.py".to_owned(), line: u32::from(fit == SourceFit::Fits) };
+            let time = PathTime { host: Ns(rest[4]), ..PathTime::default() };
+            let collective = is_user_code.then_some(PathCollective { start: Ns(rest[5]), from: Ns(rest[4]), is_on_device: true, line: Some(0) });
+            let piece = PathPiece { before: None, time: TimeRange { start: Ns::ZERO, end: Ns(rest[4]) }, collective, lines: vec![(Some(0), time)] };
+            let steps = [(Some(rank), StepPath { pieces: vec![piece] })].into();
+            ledger.critical_paths.insert(0, RankPaths { lines: vec![on_path], steps });
             let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };
             let module = ModuleBooks { is_named: rank == 0, calls: 2, cpu_own: Ns(rest[0]), cuda_total: Ns(rest[1]), parameters: Some(8).filter(|_| rank == 1), ..ModuleBooks::default() };
             ledger.modules.insert(key, module);

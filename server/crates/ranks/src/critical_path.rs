@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Ledger, LineKey, Ns, PathPiece, PathTime};
+use ledger::{Ledger, LineKey, Ns, PathLineId, PathPiece, PathTime, RankPaths};
 
 use crate::clocks::Clocks;
 use crate::matching::Matched;
@@ -82,6 +82,7 @@ fn add_to(sums: &mut BTreeMap<u32, Ns>, rank: u32, time: Ns) {
 /// The pieces of all ranks.
 struct JoinedPaths<'a> {
     matched: &'a [Matched],
+    paths: BTreeMap<u32, &'a RankPaths>,
     /// With when they begin and end, by the aligned clocks.
     pieces: BTreeMap<PieceKey, (&'a PathPiece, Ns, Ns)>,
     /// The piece that ends with a collective.
@@ -95,13 +96,15 @@ impl<'a> JoinedPaths<'a> {
     fn new(ledger: &'a Ledger, matched: &'a [Matched], clocks: &Clocks) -> Self {
         let mut joined = Self {
             matched,
+            paths: BTreeMap::new(),
             pieces: BTreeMap::new(),
             of_calls: BTreeMap::new(),
             matches: BTreeMap::new(),
             shifts: clocks.0.iter().map(|(&rank, it)| (rank, it.shift)).collect(),
         };
         for (&rank, paths) in &ledger.critical_paths {
-            for (&step, path) in &paths.0 {
+            joined.paths.insert(rank, paths);
+            for (&step, path) in &paths.steps {
                 for (place, piece) in (0..).zip(&path.pieces) {
                     let key = (rank, step, place);
                     let (start, end) = (piece.time.start, piece.time.end);
@@ -126,6 +129,10 @@ impl<'a> JoinedPaths<'a> {
         joined
     }
 
+    fn line(&self, rank: u32, id: PathLineId) -> Option<&LineKey> {
+        self.paths.get(&rank)?.line(id)
+    }
+
     fn aligned(&self, rank: u32, time: Ns) -> Ns {
         time.saturating_add(self.shifts.get(&rank).copied().unwrap_or_default())
     }
@@ -147,13 +154,19 @@ impl<'a> JoinedPaths<'a> {
                 let late = self.late_piece(call).filter(|it| it.0 != key);
                 let from = late.map_or(self.aligned(rank, it.from), |it| it.1);
                 let communication = until.saturating_sub(from).max(Ns::ZERO);
-                add(rank, it.line.as_ref(), &PathTime { communication, ..PathTime::default() });
+                add(
+                    rank,
+                    self.line(rank, it.line),
+                    &PathTime { communication, ..PathTime::default() },
+                );
                 at = late.map_or(key, |it| it.0);
             }
             let Some((piece, start, _)) = self.pieces.get(&at).filter(|_| seen.insert(at)) else {
                 return;
             };
-            piece.lines.iter().for_each(|(line, time)| add(at.0, line.as_ref(), time));
+            for (line, time) in &piece.lines {
+                add(at.0, self.line(at.0, *line), time);
+            }
             let Some(before) = piece.before else { return };
             (key, until) = ((at.0, at.1, before), *start);
         }

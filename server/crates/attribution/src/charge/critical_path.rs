@@ -1,7 +1,11 @@
 //! Critical paths, by the lines that were charged.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use critical_path::{CriticalPaths, LaunchedEvent, Lead, Piece};
-use ledger::{LineKey, Ns, PathCollective, PathPiece, PathTime, RankPaths, StepPath, TimeRange};
+use ledger::{
+    LineKey, Ns, PathCollective, PathLineId, PathPiece, PathTime, RankPaths, StepPath, TimeRange,
+};
 use line_stacks::{LineId, line_key};
 use profile::Profile;
 use run_summary::{CollectiveEvent, RecordedCollective};
@@ -19,39 +23,53 @@ pub(crate) fn critical_paths(
     stacks: &DeviceStacks,
     (events, host): (&EventStacks<'_>, &PathCharges),
 ) -> RankPaths {
-    let charging = PathCharging { profile, stacks, events };
-    let mut steps: Vec<StepPath> = paths
+    let mut charging =
+        PathCharging { profile, stacks, events, collectives, lines: BTreeMap::new() };
+    let mut charges: Vec<Vec<LineTimes>> = paths
         .steps
         .iter()
-        .map(|it| StepPath {
-            pieces: it.pieces.iter().map(|it| charging.piece(it, collectives)).collect(),
-        })
+        .map(|it| it.pieces.iter().map(|it| charging.launched(it)).collect())
         .collect();
     for (&(at, line), &time) in host {
-        steps[at.step].pieces[at.piece].lines.entry(charging.key(line)).or_default().host += time;
+        charges[at.step][at.piece].entry(line).or_default().host += time;
     }
-    for piece in steps.iter_mut().flat_map(|it| &mut it.pieces) {
-        // A thread on which nothing was recorded meanwhile.
-        let TimeRange { start, end } = piece.time;
-        let until = piece.collective.as_ref().map_or(end, |it| it.from);
-        let known = piece.lines.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(it.sum()));
-        let rest = until.saturating_sub(start).saturating_sub(known);
-        if rest != Ns::ZERO {
-            piece.lines.entry(None).or_default().host += rest;
-        }
+    let named = paths.steps.iter().flat_map(|it| &it.pieces).filter_map(|it| it.collective);
+    let lines: Vec<LineId> = named
+        .map(|(row, _)| charging.line(launched_by(&collectives[row])))
+        .chain(charges.iter().flatten().flat_map(|it| it.keys().copied()))
+        .collect();
+    charging.name_lines(lines);
+    let mut steps = BTreeMap::new();
+    for (step, charges) in paths.steps.iter().zip(charges) {
+        let pieces = step.pieces.iter().zip(charges).map(|(it, times)| charging.piece(it, times));
+        steps.insert(step.number, StepPath { pieces: pieces.collect() });
     }
-    RankPaths(paths.steps.iter().map(|it| it.number).zip(steps).collect())
+    RankPaths { lines: charging.lines.into_keys().collect(), steps }
 }
+
+/// What the time of a piece went to.
+type LineTimes = FxHashMap<LineId, PathTime>;
 
 struct PathCharging<'a> {
     profile: &'a Profile,
     stacks: &'a DeviceStacks,
     events: &'a EventStacks<'a>,
+    collectives: &'a [RecordedCollective],
+    /// The place of each line in the order of all.
+    lines: BTreeMap<LineKey, u32>,
 }
 
 impl PathCharging<'_> {
-    fn key(&self, line: LineId) -> Option<LineKey> {
-        line.get().map(|line| line_key(&self.events.stacks.lines, line))
+    fn name_lines(&mut self, lines: Vec<LineId>) {
+        let known = lines.into_iter().filter_map(LineId::get);
+        let key = |line| line_key(&self.events.stacks.lines, line);
+        let keys: BTreeSet<LineKey> = known.map(key).collect();
+        self.lines = keys.into_iter().zip(0..).collect();
+    }
+
+    fn place(&self, line: LineId) -> PathLineId {
+        let line = line_key(&self.events.stacks.lines, line.get()?);
+        self.lines.get(&line).copied()
     }
 
     fn line(&self, event: LaunchedEvent) -> LineId {
@@ -64,9 +82,9 @@ impl PathCharging<'_> {
         }
     }
 
-    fn piece(&self, piece: &Piece, collectives: &[RecordedCollective]) -> PathPiece {
-        let at = |time: Ns| self.profile.meta.base.saturating_add(time);
-        let mut times: FxHashMap<LineId, PathTime> = FxHashMap::default();
+    /// What was launched in a piece.
+    fn launched(&self, piece: &Piece) -> LineTimes {
+        let mut times = LineTimes::default();
         for it in &piece.launched {
             let time = times.entry(self.line(it.event)).or_default();
             time.device += it.ran;
@@ -75,24 +93,39 @@ impl PathCharging<'_> {
                 Lead::Gap => &mut time.gap,
             } += it.led;
         }
-        let lines = times.into_iter().filter(|(_, time)| time.sum() != Ns::ZERO);
+        times
+    }
+
+    fn piece(&self, piece: &Piece, times: LineTimes) -> PathPiece {
+        let at = |time: Ns| self.profile.meta.base.saturating_add(time);
+        let mut lines: BTreeMap<PathLineId, PathTime> = BTreeMap::new();
+        for (line, time) in times {
+            lines.entry(self.place(line)).or_default().add(&time);
+        }
+        // A thread on which nothing was recorded meanwhile.
+        let until = piece.collective.map_or(piece.end, |(_, from)| from);
+        let known = lines.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(it.sum()));
+        lines.entry(None).or_default().host += until - piece.start - known;
         PathPiece {
             before: piece.before.and_then(|it| u32::try_from(it).ok()),
             time: TimeRange { start: at(piece.start), end: at(piece.end) },
             collective: piece.collective.map(|(row, from)| {
-                let it = &collectives[row];
-                let event = match it.event {
-                    CollectiveEvent::Device(event) => LaunchedEvent::Device(event),
-                    CollectiveEvent::Host(_, launch) => LaunchedEvent::Host(launch),
-                };
+                let it = &self.collectives[row];
                 PathCollective {
                     start: at(it.start),
                     from: at(from),
                     is_on_device: matches!(it.event, CollectiveEvent::Device(_)),
-                    line: self.key(self.line(event)),
+                    line: self.place(self.line(launched_by(it))),
                 }
             }),
-            lines: lines.map(|(line, time)| (self.key(line), time)).collect(),
+            lines: lines.into_iter().filter(|(_, time)| time.sum() != Ns::ZERO).collect(),
         }
+    }
+}
+
+fn launched_by(it: &RecordedCollective) -> LaunchedEvent {
+    match it.event {
+        CollectiveEvent::Device(event) => LaunchedEvent::Device(event),
+        CollectiveEvent::Host(_, launch) => LaunchedEvent::Host(launch),
     }
 }
