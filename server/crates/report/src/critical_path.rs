@@ -108,7 +108,7 @@ pub(crate) fn write_json(
 
 /// Which ranks, with their shares where they are several: `r1 87 %, r0 13 %`.
 fn shares(by_rank: &BTreeMap<u32, Ns>, whole: Ns) -> String {
-    const SHOWN: usize = 3;
+    const SHOWN: usize = 2;
     let mut ranks: Vec<(u32, Ns)> = by_rank.iter().map(|(&rank, &time)| (rank, time)).collect();
     ranks.sort_by_key(|&(rank, time)| (std::cmp::Reverse(time), rank));
     if let [(rank, _)] = ranks[..] {
