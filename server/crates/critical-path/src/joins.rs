@@ -5,8 +5,8 @@ use profile::{HostEventId, HostKind, Profile};
 use recorded::{IdleGaps, KERNEL_GAP, Launches, is_blocking_call};
 use run_summary::{CollectiveEvent, RecordedCollective, StepSpan};
 
-use crate::device_events::DeviceEvents;
-use crate::nodes::Target;
+use crate::device_orders::DeviceOrders;
+use crate::nodes::PathTarget;
 
 /// A thread that recorded nothing for this long began again for another thread, where the recording does not say so.
 const SILENCE: Ns = Ns(100_000);
@@ -15,7 +15,7 @@ const SILENCE: Ns = Ns(100_000);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Join {
     pub(crate) at: Ns,
-    pub(crate) target: Target,
+    pub(crate) target: PathTarget,
 }
 
 /// By thread, in order of time.
@@ -26,7 +26,7 @@ impl Joins {
     pub(crate) fn new(
         profile: &Profile,
         (launches, gaps): (&Launches, &IdleGaps),
-        events: &DeviceEvents,
+        events: &DeviceOrders,
         collectives: &[RecordedCollective],
         spans: &[StepSpan],
         threads: &[Option<usize>],
@@ -44,7 +44,7 @@ impl Joins {
             let span = spans.partition_point(|span| span.start <= at).checked_sub(1);
             let thread = span.and_then(|span| threads[span]);
             if let Some(thread) = thread.filter(|_| it.blocked.from < it.blocked.until) {
-                joins.0[thread].push(Join { at, target: Target::HostCollective(row) });
+                joins.0[thread].push(Join { at, target: PathTarget::HostCollective(row) });
             }
         }
         for joins in &mut joins.0 {
@@ -61,12 +61,12 @@ impl Joins {
     }
 
     /// What `call` waited for is what ended last on a device while it waited.
-    fn wait_for_device(&mut self, profile: &Profile, events: &DeviceEvents, call: HostEventId) {
+    fn wait_for_device(&mut self, profile: &Profile, events: &DeviceOrders, call: HostEventId) {
         let host = &profile.host;
         let Some(awaited) = events.last_ended(profile, host.end(call)) else { return };
         let at = profile.device.end(awaited);
         if host.start[call.index()] < at {
-            let target = Target::Device(awaited);
+            let target = PathTarget::Device(awaited);
             self.0[host.thread[call.index()].index()].push(Join { at, target });
         }
     }
@@ -81,7 +81,7 @@ impl Joins {
             let Some(call) = launches.call(event) else { continue };
             let at = device.end(event);
             if host.start[call.index()] < at && at <= host.end(call).saturating_add(KERNEL_GAP) {
-                let target = Target::Device(event);
+                let target = PathTarget::Device(event);
                 self.0[host.thread[call.index()].index()].push(Join { at, target });
             }
         }
@@ -118,11 +118,12 @@ impl Joins {
                     None => main,
                 };
                 if caller != thread && (waiting.is_some() || is_after_silence) {
-                    self.0[thread].push(Join { at: start, target: Target::Host(caller, start) });
+                    self.0[thread]
+                        .push(Join { at: start, target: PathTarget::Host(caller, start) });
                 }
                 if let Some(call) = waiting.filter(|_| caller != thread && start < end) {
                     let at = end.min(host.end(call));
-                    self.0[caller].push(Join { at, target: Target::Host(thread, at) });
+                    self.0[caller].push(Join { at, target: PathTarget::Host(thread, at) });
                 }
                 silent_since = Some(end);
             }

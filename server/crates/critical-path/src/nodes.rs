@@ -5,7 +5,7 @@ use profile::DeviceEventId;
 
 /// What can be on a critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Target {
+pub(crate) enum PathTarget {
     /// A device event, to its end.
     Device(DeviceEventId),
     /// A thread, by its index, up to a time.
@@ -17,7 +17,7 @@ pub(crate) enum Target {
 /// One of them, with what had to be done before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathNode {
-    pub(crate) target: Target,
+    pub(crate) target: PathTarget,
     /// When what came before was done; the begin of the step where that is all that is known.
     pub(crate) from: Ns,
     /// When it began itself: the time from `from` is what a launch took, or a device needed.

@@ -2,27 +2,23 @@
 
 use ledger::Ns;
 use profile::{DeviceEventId, HostEventId};
-use run_summary::{CollectiveEvent, RecordedCollective, StepSpan};
+use run_summary::{CollectiveEvent, RecordedCollective};
 use rustc_hash::FxHashMap;
 
-use crate::nodes::{PathNode, Target};
+use crate::nodes::{PathNode, PathTarget};
 
 /// The critical path of a step, and of the collectives in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPieces {
     /// The number of the step.
     pub number: Option<u32>,
-    /// When it began, relative to the base of the recording.
-    pub start: Ns,
-    /// When it ended.
-    pub end: Ns,
     /// The first is what it ended with.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<RecordedPiece>,
 }
 
 /// What was done one after the other, with nothing between that another path branches off from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Piece {
+pub struct RecordedPiece {
     /// The piece before, by its place in [`StepPieces::pieces`]; the step began with one that has none.
     pub before: Option<usize>,
     /// When it began, relative to the base of the recording.
@@ -57,6 +53,17 @@ pub enum LaunchedEvent {
     Host(Option<HostEventId>),
 }
 
+impl LaunchedEvent {
+    /// What ran `collective`.
+    #[must_use]
+    pub fn of(collective: &RecordedCollective) -> Self {
+        match collective.event {
+            CollectiveEvent::Device(event) => Self::Device(event),
+            CollectiveEvent::Host(_, launch) => Self::Host(launch),
+        }
+    }
+}
+
 /// What comes before the begin of what was launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
@@ -88,39 +95,36 @@ pub struct HostPart {
 
 /// Joins the nodes of the step with the place `step`. Parts of threads go to `host`.
 pub(crate) fn pieces(
-    (step, span): (usize, &StepSpan),
+    step: usize,
     nodes: &[PathNode],
     collectives: &[RecordedCollective],
     on_device: &FxHashMap<DeviceEventId, usize>,
     host: &mut [Vec<HostPart>],
-) -> StepPieces {
+) -> Vec<RecordedPiece> {
     let collective = |node: &PathNode| match node.target {
-        Target::Device(event) => on_device.get(&event).copied(),
-        Target::HostCollective(row) => Some(row),
-        Target::Host(..) => None,
+        PathTarget::Device(event) => on_device.get(&event).copied(),
+        PathTarget::HostCollective(row) => Some(row),
+        PathTarget::Host(..) => None,
     };
     let places = places(nodes, |row| collective(&nodes[row]).is_some());
     let n_pieces = places.iter().max().map_or(0, |it| it + 1);
-    let mut pieces = vec![Piece { start: Ns::MAX, end: Ns::MIN, ..Piece::default() }; n_pieces];
+    let mut pieces =
+        vec![RecordedPiece { start: Ns::MAX, end: Ns::MIN, ..RecordedPiece::default() }; n_pieces];
     for (row, node) in nodes.iter().enumerate() {
         let place = places[row];
         let piece = &mut pieces[place];
         piece.start = piece.start.min(node.from);
         piece.end = piece.end.max(node.end);
-        match node.before {
-            Some(before) if places[before] != place => piece.before = Some(places[before]),
-            _ => {}
+        if let Some(before) = node.before.filter(|it| places[*it] != place) {
+            piece.before = Some(places[before]);
         }
         let it = collective(node);
         piece.collective = piece.collective.or(it.map(|row| (row, node.start)));
         let (ran, led) = (node.end - node.start, node.start - node.from);
         let event = match node.target {
-            Target::Device(event) => LaunchedEvent::Device(event),
-            Target::HostCollective(row) => match collectives[row].event {
-                CollectiveEvent::Host(_, launch) => LaunchedEvent::Host(launch),
-                CollectiveEvent::Device(event) => LaunchedEvent::Device(event),
-            },
-            Target::Host(thread, _) => {
+            PathTarget::Device(event) => LaunchedEvent::Device(event),
+            PathTarget::HostCollective(row) => LaunchedEvent::of(&collectives[row]),
+            PathTarget::Host(thread, _) => {
                 let part = HostPart {
                     piece: PieceId { step, piece: place },
                     start: node.start,
@@ -134,7 +138,7 @@ pub(crate) fn pieces(
         let lead = if node.is_launched { Lead::Launch } else { Lead::Gap };
         piece.launched.push(Launched { event, ran, lead, led });
     }
-    StepPieces { number: span.number, start: span.start, end: span.end, pieces }
+    pieces
 }
 
 /// The place of the piece of each node: a collective has its own, and so has what comes before it or before several nodes. What the step ended

@@ -6,9 +6,9 @@ use recorded::{KERNEL_GAP, Launches};
 use run_summary::{CollectiveEvent, RecordedCollective, StepSpan};
 use rustc_hash::FxHashMap;
 
-use crate::device_events::DeviceEvents;
+use crate::device_orders::DeviceOrders;
 use crate::joins::Joins;
-use crate::nodes::{PathNode, Target};
+use crate::nodes::{PathNode, PathTarget};
 
 /// A collective of the host that began within this time after another one ended was queued behind it.
 const QUEUED: Ns = Ns(20_000);
@@ -22,10 +22,10 @@ fn done_at(it: &RecordedCollective) -> Ns {
 }
 
 /// What is walked over.
-pub(crate) struct Recorded<'a> {
+pub(crate) struct WalkedRecording<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) launches: &'a Launches,
-    pub(crate) events: DeviceEvents,
+    pub(crate) events: DeviceOrders,
     pub(crate) joins: Joins,
     pub(crate) collectives: Collectives<'a>,
 }
@@ -65,20 +65,20 @@ impl<'a> Collectives<'a> {
 
 /// The nodes of the step with the place `index`, which is on `thread`: the first is what it ended with.
 pub(crate) fn walk(
-    recorded: &Recorded<'_>,
+    recorded: &WalkedRecording<'_>,
     (index, span): (usize, &StepSpan),
     thread: usize,
 ) -> Vec<PathNode> {
     let profile = recorded.profile;
     let last = recorded.events.last_ended(profile, span.end);
     let is_last = |it: &DeviceEventId| profile.device.end(*it) == span.end;
-    let last = last.filter(is_last).map_or(Target::Host(thread, span.end), Target::Device);
+    let last = last.filter(is_last).map_or(PathTarget::Host(thread, span.end), PathTarget::Device);
     let mut walk = Walk { recorded, span, rows: FxHashMap::default(), nodes: Vec::new() };
     walk.add(last);
     for &row in &recorded.collectives.by_span[index] {
         walk.add(match recorded.collectives.all[row].event {
-            CollectiveEvent::Device(event) => Target::Device(event),
-            CollectiveEvent::Host(..) => Target::HostCollective(row),
+            CollectiveEvent::Device(event) => PathTarget::Device(event),
+            CollectiveEvent::Host(..) => PathTarget::HostCollective(row),
         });
     }
     let mut row = 0;
@@ -91,25 +91,25 @@ pub(crate) fn walk(
 }
 
 struct Walk<'a> {
-    recorded: &'a Recorded<'a>,
+    recorded: &'a WalkedRecording<'a>,
     span: &'a StepSpan,
-    rows: FxHashMap<Target, usize>,
+    rows: FxHashMap<PathTarget, usize>,
     nodes: Vec<PathNode>,
 }
 
 impl Walk<'_> {
     /// The row of the node of `target`.
-    fn add(&mut self, target: Target) -> usize {
+    fn add(&mut self, target: PathTarget) -> usize {
         if let Some(&row) = self.rows.get(&target) {
             return row;
         }
         let (start, end) = match target {
-            Target::Device(event) => (
+            PathTarget::Device(event) => (
                 self.recorded.profile.device.start[event.index()],
                 self.recorded.profile.device.end(event),
             ),
-            Target::Host(_, until) => (self.span.start, until),
-            Target::HostCollective(row) => {
+            PathTarget::Host(_, until) => (self.span.start, until),
+            PathTarget::HostCollective(row) => {
                 let it = &self.recorded.collectives.all[row];
                 (it.start, done_at(it))
             }
@@ -132,20 +132,20 @@ impl Walk<'_> {
     fn look_before(&mut self, row: usize) {
         let node = self.nodes[row];
         let begin = self.span.start;
-        if node.start <= begin && !matches!(node.target, Target::Host(..)) {
+        if node.start <= begin && !matches!(node.target, PathTarget::Host(..)) {
             return;
         }
         let (before, at, is_launched) = match node.target {
-            Target::Device(event) => self.before_device(event),
-            Target::Host(thread, until) => {
+            PathTarget::Device(event) => self.before_device(event),
+            PathTarget::Host(thread, until) => {
                 let join = self.recorded.joins.before(thread, until);
                 (join.map(|it| it.target), join.map_or(begin, |it| it.at), false)
             }
-            Target::HostCollective(collective) => self.before_collective(collective),
+            PathTarget::HostCollective(collective) => self.before_collective(collective),
         };
         let at = at.max(begin).min(node.end);
         // Events of a stream may overlap: then the later one counts from the end of the other.
-        let is_host = matches!(node.target, Target::Host(..));
+        let is_host = matches!(node.target, PathTarget::Host(..));
         self.nodes[row].start = if is_host { at } else { node.start.max(at) };
         self.nodes[row].from = at;
         self.nodes[row].is_launched = is_launched;
@@ -155,7 +155,7 @@ impl Walk<'_> {
     }
 
     /// What a device event waited for, until when, and whether that was its launch.
-    fn before_device(&self, event: DeviceEventId) -> (Option<Target>, Ns, bool) {
+    fn before_device(&self, event: DeviceEventId) -> (Option<PathTarget>, Ns, bool) {
         let (host, device) = (&self.recorded.profile.host, &self.recorded.profile.device);
         let start = device.start[event.index()];
         let on_stream = self.recorded.events.before_on_stream(event);
@@ -173,21 +173,21 @@ impl Walk<'_> {
             && let Some(other) = self.recorded.events.before_on_device(self.recorded.profile, event)
             && ready.is_none_or(|it| it < device.end(other))
         {
-            return (Some(Target::Device(other)), device.end(other), false);
+            return (Some(PathTarget::Device(other)), device.end(other), false);
         }
         match (launch, call, on_stream, stream_at) {
             (Some(launch), Some((called, _)), ..) if is_late => {
                 let thread = host.thread[launch.index()].index();
                 let is_prompt = ready.is_some_and(|it| start < it.saturating_add(KERNEL_GAP));
-                (Some(Target::Host(thread, called)), called, is_prompt)
+                (Some(PathTarget::Host(thread, called)), called, is_prompt)
             }
-            (.., Some(before), Some(at)) => (Some(Target::Device(before)), at, false),
+            (.., Some(before), Some(at)) => (Some(PathTarget::Device(before)), at, false),
             _ => (None, self.span.start, false),
         }
     }
 
     /// What a collective of the host waited for: its launch, or another one that it was queued behind.
-    fn before_collective(&self, row: usize) -> (Option<Target>, Ns, bool) {
+    fn before_collective(&self, row: usize) -> (Option<PathTarget>, Ns, bool) {
         let none = (None, self.span.start, false);
         let it = &self.recorded.collectives.all[row];
         let queued = self.recorded.collectives.done_before(it.start);
@@ -197,19 +197,19 @@ impl Walk<'_> {
                 && self.recorded.collectives.all[other].start < it.start
         });
         if let Some((done, other)) = queued {
-            return (Some(Target::HostCollective(other)), done, false);
+            return (Some(PathTarget::HostCollective(other)), done, false);
         }
         let CollectiveEvent::Host(_, Some(launch)) = it.event else { return none };
         let called = it.launched.min(it.start);
         let thread = self.recorded.profile.host.thread[launch.index()].index();
-        (Some(Target::Host(thread, called)), called, true)
+        (Some(PathTarget::Host(thread, called)), called, true)
     }
 
     /// Several times on one thread with nothing between that it waited for: each goes on from the one before.
     fn cut_threads(&mut self) {
         let mut times: Vec<(usize, Ns, usize)> = Vec::new();
         for (row, node) in self.nodes.iter().enumerate() {
-            if let Target::Host(thread, _) = node.target {
+            if let PathTarget::Host(thread, _) = node.target {
                 times.push((thread, node.end, row));
             }
         }

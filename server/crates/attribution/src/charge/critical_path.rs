@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use critical_path::{CriticalPaths, LaunchedEvent, Lead, Piece};
+use critical_path::{CriticalPaths, LaunchedEvent, Lead, RecordedPiece};
 use ledger::{
     LineKey, Ns, PathCollective, PathLineId, PathPiece, PathTime, RankPaths, StepPath, TimeRange,
 };
@@ -35,7 +35,7 @@ pub(crate) fn critical_paths(
     }
     let named = paths.steps.iter().flat_map(|it| &it.pieces).filter_map(|it| it.collective);
     let lines: Vec<LineId> = named
-        .map(|(row, _)| charging.line(launched_by(&collectives[row])))
+        .map(|(row, _)| charging.line(LaunchedEvent::of(&collectives[row])))
         .chain(charges.iter().flatten().flat_map(|it| it.keys().copied()))
         .collect();
     charging.name_lines(lines);
@@ -83,7 +83,7 @@ impl PathCharging<'_> {
     }
 
     /// What was launched in a piece.
-    fn launched(&self, piece: &Piece) -> LineTimes {
+    fn launched(&self, piece: &RecordedPiece) -> LineTimes {
         let mut times = LineTimes::default();
         for it in &piece.launched {
             let time = times.entry(self.line(it.event)).or_default();
@@ -96,7 +96,7 @@ impl PathCharging<'_> {
         times
     }
 
-    fn piece(&self, piece: &Piece, times: LineTimes) -> PathPiece {
+    fn piece(&self, piece: &RecordedPiece, times: LineTimes) -> PathPiece {
         let at = |time: Ns| self.profile.meta.base.saturating_add(time);
         let mut lines: BTreeMap<PathLineId, PathTime> = BTreeMap::new();
         for (line, time) in times {
@@ -115,17 +115,10 @@ impl PathCharging<'_> {
                     start: at(it.start),
                     from: at(from),
                     is_on_device: matches!(it.event, CollectiveEvent::Device(_)),
-                    line: self.place(self.line(launched_by(it))),
+                    line: self.place(self.line(LaunchedEvent::of(it))),
                 }
             }),
             lines: lines.into_iter().filter(|(_, time)| time.sum() != Ns::ZERO).collect(),
         }
-    }
-}
-
-fn launched_by(it: &RecordedCollective) -> LaunchedEvent {
-    match it.event {
-        CollectiveEvent::Device(event) => LaunchedEvent::Device(event),
-        CollectiveEvent::Host(_, launch) => LaunchedEvent::Host(launch),
     }
 }

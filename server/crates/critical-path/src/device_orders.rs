@@ -7,14 +7,14 @@ use profile::{DeviceEventId, Profile};
 use rustc_hash::FxHashMap;
 
 /// The device events of a recording in the orders in which they are looked for.
-pub(crate) struct DeviceEvents {
+pub(crate) struct DeviceOrders {
     /// By device, in order of their ends.
     by_end: BTreeMap<i32, Vec<DeviceEventId>>,
     /// By event, the one of its stream that ended last of those that began before it.
     before: Vec<DeviceEventId>,
 }
 
-impl DeviceEvents {
+impl DeviceOrders {
     pub(crate) fn new(profile: &Profile) -> Self {
         let device = &profile.device;
         let mut by_start: BTreeMap<i32, Vec<DeviceEventId>> = BTreeMap::new();
