@@ -270,7 +270,8 @@ mod tests {
 
     use ledger::{
         Blocked, CollectiveCall, CollectiveKind, CollectiveSite, LineBooks, LineKey, Metric, Ns,
-        PerStep, ProcessGroup, RankCommunication, Reason, SourceFile, ThreadKey,
+        PathCollective, PathPiece, PathTime, PerStep, ProcessGroup, RankCommunication, RankPaths,
+        Reason, SourceFile, StepPath, ThreadKey, TimeRange,
     };
     use profile::WarningKind;
     use proptest::prelude::*;
@@ -298,6 +299,7 @@ mod tests {
         ledger.steps.insert(3, Ns(90));
         let file = SourceFile { recorded: "/a/train.py".to_owned(), ..SourceFile::default() };
         ledger.files.insert("train.py".to_owned(), file);
+        let path_line = key.clone();
         let site = CollectiveSite {
             kind: CollectiveKind::AllReduce,
             group: ProcessGroup { name: "0".to_owned(), ranks: "[0, 1]".to_owned(), size: 2 },
@@ -316,6 +318,20 @@ mod tests {
         let sites = [(site, vec![call])].into();
         let communication = RankCommunication { sites, ..RankCommunication::default() };
         ledger.communication.insert(1, communication);
+        let on_path = PathTime { host: Ns(4), launch: Ns(1), ..PathTime::default() };
+        let piece = PathPiece {
+            before: None,
+            time: TimeRange { start: Ns(0), end: Ns(9) },
+            collective: Some(PathCollective {
+                start: Ns(5),
+                from: Ns(5),
+                is_on_device: true,
+                line: Some(0),
+            }),
+            lines: vec![(Some(0), on_path)],
+        };
+        let steps = [(Some(3), StepPath { pieces: vec![piece] })].into();
+        ledger.critical_paths.insert(1, RankPaths { lines: vec![path_line], steps });
         let head = LedgerHead {
             inputs: vec![LedgerInput {
                 path: "rank1.json.gz".to_owned(),
@@ -358,7 +374,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 8 "));
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 9 "));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 
@@ -376,8 +392,8 @@ mod tests {
     #[test]
     fn what_cannot_be_believed_is_refused() {
         assert_eq!(read(b"{}"), Err(Error::NoLedger));
-        let newer = b"perfline ledger 9 2.0.0\nxyz";
-        let version = Error::Version { found: "9".to_owned(), by: "2.0.0".to_owned() };
+        let newer = b"perfline ledger 10 2.0.0\nxyz";
+        let version = Error::Version { found: "10".to_owned(), by: "2.0.0".to_owned() };
         assert_eq!(read(newer), Err(version));
         let mut bytes = unpacked(&sample());
         bytes.push(0);
@@ -392,6 +408,10 @@ mod tests {
         let mut unbalanced = sample();
         unbalanced.1.values_mut().for_each(|it| it.totals.cpu = Ns(99));
         assert_eq!(read(&unpacked(&unbalanced)), Err(Error::Unbalanced));
+        let mut with_gap = sample();
+        let paths = with_gap.1.values_mut().flat_map(|it| it.critical_paths.values_mut());
+        paths.for_each(|it| it.steps.values_mut().for_each(|it| it.pieces[0].time.start = Ns(1)));
+        assert_eq!(read(&unpacked(&with_gap)), Err(Error::Unbalanced));
     }
 
     proptest! {

@@ -66,18 +66,22 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let lines =
         LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
     let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
-    match ranks::sections(recording, options.top) {
+    let (code, top) = (&options.code, options.top);
+    match ranks::sections(recording, code, top) {
         several if several.is_empty() => {
-            sections.push(critical_path::section(recording, None, options.top));
+            sections.push(critical_path::section(recording, None, code, top));
         }
         several => sections.extend(several),
     }
+    let path = sections.iter().find(|it| it.id == critical_path::ID);
+    let mut costliest = lines.costliest();
+    costliest.notes.extend(path.and_then(critical_path::in_short));
     let [breakdown, overlap, usage, idle, launches, queues, copies, arithmetic] =
         run_summary::sections(run);
     sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, queues, copies]);
     sections.extend([
         arithmetic,
-        lines.costliest(),
+        costliest,
         lines.hottest("lines-cpu", "Lines by own thread time", Quantity::CpuBusy),
         lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
         lines.waits(),

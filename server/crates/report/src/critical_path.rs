@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ::ranks::{Clocks, Comparison, CriticalPath};
+use ::ranks::{Clocks, Comparison, CriticalPath, PathLine};
 use ledger::{Ns, PathTime};
 
 use crate::fields::{FieldValue, object, place_fields, write_list};
-use crate::model::{Cell, Column, Note, Section, Subject, Unit, duration};
+use crate::filter::CodeFilter;
+use crate::model::{Cell, CellValue, Column, Note, Section, Subject, Unit, duration};
 use crate::recording::Recording;
 
 /// Part of the time of a path: its stable name, its name, its time.
 type PathPart = (&'static str, &'static str, fn(&PathTime) -> Ns);
+
+/// The id of [`section`].
+pub(crate) const ID: &str = "critical-path";
 
 const PARTS: [PathPart; 5] = [
     ("device_us", "device", |it| it.device),
@@ -30,10 +34,11 @@ fn path(recording: &Recording<'_>, compared: Option<&Comparison>) -> Option<Crit
     }
 }
 
-/// The lines with most of the critical path, at most `top`. Times are of the mean step.
+/// The lines with most of the critical path, at most `top`, and of them those that `code` has. Times are of the mean step.
 pub(crate) fn section(
     recording: &Recording<'_>,
     compared: Option<&Comparison>,
+    code: &CodeFilter,
     top: usize,
 ) -> Section {
     let path = path(recording, compared).unwrap_or_default();
@@ -42,11 +47,16 @@ pub(crate) fn section(
     columns.extend(PARTS.map(|(_, name, _)| Column::number(name, Unit::Ns)));
     columns.extend(has_ranks.then(|| Column::text("ranks")));
     columns.extend(["", "line", "function"].map(Column::text));
-    let mut section = Section::new("critical-path", "Critical path", Subject::Lines, columns);
+    let mut section = Section::new(ID, "Critical path", Subject::Lines, columns);
     let whole = path.time.sum();
     let per_step = |time: Ns| path.per_step(time);
-    section.left_out = path.lines.len().saturating_sub(top);
-    for it in path.lines.iter().take(top) {
+    let passes = |it: &&PathLine| match &it.line {
+        Some(line) => code.has_line(recording, &line.file, line.line),
+        None => code.is_empty(),
+    };
+    let listed: Vec<&PathLine> = path.lines.iter().filter(passes).collect();
+    section.left_out = listed.len().saturating_sub(top);
+    for it in listed.into_iter().take(top) {
         let sum = it.time.sum();
         let parts = PARTS.map(|(.., part)| Cell::duration(per_step(part(&it.time))).unless_zero());
         let mut row = vec![Cell::part(sum.0, whole.0), Cell::duration(per_step(sum))];
@@ -75,6 +85,20 @@ pub(crate) fn section(
         section.notes.push(Note::plain(text));
     }
     section
+}
+
+/// How many lines a sentence names.
+const IN_SHORT: usize = 3;
+
+/// The first lines of [`section`] in a sentence.
+pub(crate) fn in_short(section: &Section) -> Option<Note> {
+    let line = |row: &Vec<Cell>| {
+        let place = row.iter().find(|it| matches!(it.value, CellValue::Places(_)))?;
+        Some(format!("{} {}", place.text, row.first()?.text))
+    };
+    let lines: Vec<String> = section.rows.iter().filter_map(line).take(IN_SHORT).collect();
+    let text = format!("on the critical path: {}", lines.join(", "));
+    (!lines.is_empty()).then(|| Note::plain(text))
 }
 
 /// Writes the lines of the critical path as a list of `perfline.ranks/1` (docs/cli.md).

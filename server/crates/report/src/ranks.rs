@@ -10,6 +10,7 @@ use ::ranks::{
 use ledger::{LineKey, Ns};
 
 use crate::fields::{FieldValue, object, place_fields, write_list};
+use crate::filter::CodeFilter;
 use crate::model::{Cell, Column, HeatLayer, HeatMap, Note, Section, Subject, Unit};
 use crate::recording::{Recording, mean_step};
 use crate::terminal::Terminal;
@@ -19,15 +20,15 @@ use crate::{critical_path, summary, text};
 const ONE_RANK: &str = "this recording is of one rank: name the traces of the other ranks too, or the folder that holds them";
 
 /// The ids of [`sections`].
-pub(crate) const IDS: [&str; 3] = ["ranks", "collectives", "critical-path"];
+pub(crate) const IDS: [&str; 3] = ["ranks", "collectives", critical_path::ID];
 
 /// The sections of a run of several ranks; none of a run of one.
-pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
+pub(crate) fn sections(recording: &Recording<'_>, code: &CodeFilter, top: usize) -> Vec<Section> {
     let Some(compared) = Comparison::new(&recording.run.merged) else { return Vec::new() };
     let mut found = vec![
         by_rank(recording, &compared),
         by_line(recording, &compared, top),
-        critical_path::section(recording, Some(&compared), top),
+        critical_path::section(recording, Some(&compared), code, top),
     ];
     found.retain(|it| !it.rows.is_empty());
     found
@@ -196,7 +197,7 @@ pub fn write_text(
 ) -> io::Result<()> {
     let scale = metrics::Scale::new(&recording.run.merged, metrics::Period::Mean);
     let mut summary = summary::summary(recording.run, &scale);
-    let mut sections = sections(recording, top);
+    let mut sections = sections(recording, CodeFilter::ALL, top);
     sections.extend(between.map(|it| by_difference(recording, it, top)));
     sections.extend(has_steps.then(|| by_step(recording)).filter(|it| !it.rows.is_empty()));
     if sections.is_empty() {
