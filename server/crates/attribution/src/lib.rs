@@ -73,7 +73,7 @@ use charge::{
 };
 use host_charges::Kept;
 use names::Names;
-use timeline_pass::{DeviceTimes, lines_pass, main_thread, timeline_pass};
+use timeline_pass::{KnownTimes, lines_pass, main_thread, timeline_pass};
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
@@ -149,10 +149,11 @@ pub fn attribute_parts(
     let memory = TraceMemory::new(profile, options.device_memory);
     let spans = run_summary::spans(profile, steps, launches);
     let collectives = run_summary::collective_calls(profile, launches, classes);
-    let main = main_thread(profile);
-    let paths = &CriticalPaths::new(profile, (launches, gaps), steps, &spans, &collectives, main);
-    let times = &DeviceTimes { gaps, paths };
-    let mut pass = timeline_pass(profile, names, sources, steps, times, &memory.rows, kept);
+    let main_thread = main_thread(profile, steps);
+    let of_devices = (launches, gaps);
+    let paths = &CriticalPaths::new(profile, of_devices, steps, &spans, &collectives, main_thread);
+    let known = &KnownTimes { gaps, paths, main_thread };
+    let mut pass = timeline_pass(profile, names, sources, steps, known, &memory.rows, kept);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
 use crate::options::AttributionOptions;
-use recorded::{Frame, RecordedSources, is_waiting_call, parse_caller, provenance};
+use recorded::{
+    Frame, RecordedSources, is_waiting_call, parse_caller, provenance, waits_for_backward,
+};
 
 /// What a Python event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +105,7 @@ impl<'a> Names<'a> {
                 PythonName::Frame { line, evidence, checkpoint: CheckpointFrame::of(frame) }
             }
             None => PythonName::Call {
-                waits_for_backward: text.contains("run_backward"),
+                waits_for_backward: waits_for_backward(text),
                 is_waiting: is_waiting_call(text),
             },
         };

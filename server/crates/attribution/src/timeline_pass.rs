@@ -41,15 +41,19 @@ pub(crate) fn lines_pass<'a>(
 ) -> TimelinePass<'a> {
     let names = Names::new(profile, sources, options);
     let gaps = IdleGaps::new(profile, &Launches::new(profile));
-    let times = DeviceTimes { gaps: &gaps, paths: &CriticalPaths::default() };
-    timeline_pass(profile, names, sources, &Steps::new(profile), &times, &[], Kept::Lines)
+    let steps = Steps::new(profile);
+    let (paths, main_thread) = (&CriticalPaths::default(), main_thread(profile, &steps));
+    let known = KnownTimes { gaps: &gaps, paths, main_thread };
+    timeline_pass(profile, names, sources, &steps, &known, &[], Kept::Lines)
 }
 
-/// What of the time of threads counts for devices.
+/// What is known of times before the walk.
 #[derive(Clone, Copy)]
-pub(crate) struct DeviceTimes<'a> {
+pub(crate) struct KnownTimes<'a> {
     pub(crate) gaps: &'a IdleGaps,
     pub(crate) paths: &'a CriticalPaths,
+    /// Where there are no steps, the thread whose time counts as elapsed.
+    pub(crate) main_thread: Option<usize>,
 }
 
 /// Walks `profile`. `memory_events` are rows of its memory table in order of time. `kept` says what whole stacks and
@@ -59,7 +63,7 @@ pub(crate) fn timeline_pass<'a>(
     mut names: Names<'a>,
     sources: &RecordedSources,
     steps: &Steps,
-    times: &DeviceTimes<'_>,
+    known: &KnownTimes<'_>,
     memory_events: &[u32],
     kept: Kept,
 ) -> TimelinePass<'a> {
@@ -100,7 +104,7 @@ pub(crate) fn timeline_pass<'a>(
         handed_over: FxHashMap::default(),
     };
     let is_autograd = autograd_threads(profile);
-    let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
+    let main_thread = known.main_thread;
     let mut leads = vec![false; n_threads];
     main_thread.into_iter().for_each(|it| leads[it] = true);
     steps.0.iter().for_each(|it| leads[it.thread.index()] = true);
@@ -108,8 +112,8 @@ pub(crate) fn timeline_pass<'a>(
     let mut pass = Pass {
         profile,
         steps,
-        gaps: times.gaps,
-        paths: times.paths,
+        gaps: known.gaps,
+        paths: known.paths,
         inferred,
         origins,
         events,
@@ -162,8 +166,11 @@ fn autograd_threads(profile: &Profile) -> Vec<bool> {
     is_autograd
 }
 
-/// The thread with the most Python events or, without any, with the most host events; the first of several.
-pub(crate) fn main_thread(profile: &Profile) -> Option<usize> {
+/// Where there are no `steps`, the thread with the most Python events or, without any, with the most host events; the first of several.
+pub(crate) fn main_thread(profile: &Profile, steps: &Steps) -> Option<usize> {
+    if !steps.0.is_empty() {
+        return None;
+    }
     let host = &profile.host;
     let mut weight = vec![(0_usize, 0_usize); profile.threads.len()];
     for id in host.ids() {

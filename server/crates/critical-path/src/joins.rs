@@ -2,8 +2,8 @@
 
 use ledger::Ns;
 use profile::{HostEventId, HostKind, Profile};
-use recorded::{IdleGaps, KERNEL_GAP, Launches, is_blocking_call};
-use run_summary::{CollectiveEvent, RecordedCollective, StepSpan};
+use recorded::{IdleGaps, KERNEL_GAP, Launches, is_blocking_call, waits_for_backward};
+use run_summary::{CollectiveEvent, IntervalParts, RecordedCollective, StepSpan};
 
 use crate::device_orders::DeviceOrders;
 use crate::nodes::PathTarget;
@@ -97,17 +97,20 @@ impl Joins {
     ) {
         let host = &profile.host;
         let Some(main) = step_threads.iter().find_map(|it| *it) else { return };
-        let mut events: Vec<Vec<(Ns, Ns)>> = vec![Vec::new(); profile.threads.len()];
+        let mut leads = vec![false; profile.threads.len()];
+        step_threads.iter().flatten().for_each(|it| leads[*it] = true);
+        let mut events: Vec<IntervalParts> = Vec::new();
+        events.resize_with(profile.threads.len(), IntervalParts::default);
         for id in host.ids() {
             let thread = host.thread[id.index()].index();
             let is_range = host.kind[id.index()] == HostKind::Annotation;
-            if !is_range && !step_threads.contains(&Some(thread)) {
-                events[thread].push((host.start[id.index()], host.end(id)));
+            if !is_range && !leads[thread] {
+                events[thread].add(host.start[id.index()], host.end(id));
             }
         }
         for (thread, events) in events.into_iter().enumerate() {
             let mut silent_since: Option<Ns> = None;
-            for (start, end) in joined(events) {
+            for (start, end) in events.into_intervals().iter() {
                 let begun = calls.partition_point(|it| host.start[it.index()] <= start);
                 let waiting = begun.checked_sub(1).map(|it| calls[it]);
                 let waiting = waiting.filter(|it| start < host.end(*it));
@@ -121,7 +124,7 @@ impl Joins {
                     self.0[thread]
                         .push(Join { at: start, target: PathTarget::Host(caller, start) });
                 }
-                if let Some(call) = waiting.filter(|_| caller != thread && start < end) {
+                if let Some(call) = waiting.filter(|_| caller != thread) {
                     let at = end.min(host.end(call));
                     self.0[caller].push(Join { at, target: PathTarget::Host(thread, at) });
                 }
@@ -129,19 +132,6 @@ impl Joins {
             }
         }
     }
-}
-
-/// The times during which at least one of `events` went on.
-fn joined(mut events: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns)> {
-    events.sort_unstable();
-    let mut joined: Vec<(Ns, Ns)> = Vec::new();
-    for (start, end) in events {
-        match joined.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => joined.push((start, end)),
-        }
-    }
-    joined
 }
 
 /// The calls of the recording that wait.
@@ -159,7 +149,7 @@ impl WaitingCalls {
             profile.strings.iter().map(|(_, text)| matches(text)).collect()
         };
         let is_blocking = is(is_blocking_call);
-        let is_backward = is(|it| it.contains("run_backward"));
+        let is_backward = is(waits_for_backward);
         let mut calls = Self { for_devices: Vec::new(), for_threads: Vec::new() };
         for id in host.ids() {
             let name = host.name[id.index()].index();

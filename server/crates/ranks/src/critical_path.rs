@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Ledger, LineKey, Ns, PathLineId, PathPiece, PathTime, RankPaths};
+use ledger::{Ledger, LineKey, Ns, PathCollective, PathLineId, PathPiece, PathTime, RankPaths};
 
 use crate::clocks::Clocks;
 use crate::matching::Matched;
@@ -43,10 +43,12 @@ impl CriticalPath {
     pub fn new(ledger: &Ledger, matched: &[Matched], clocks: &Clocks) -> Option<Self> {
         let joined = JoinedPaths::new(ledger, matched, clocks);
         let mut ends: BTreeMap<Option<u32>, (Ns, u32)> = BTreeMap::new();
-        for (&(rank, step, place), (_, _, end)) in &joined.pieces {
-            if place == 0 {
-                let last = ends.entry(step).or_insert((*end, rank));
-                *last = (*last).max((*end, rank));
+        for (&rank, paths) in &ledger.critical_paths {
+            for (&step, path) in &paths.steps {
+                let Some(last) = path.pieces.first() else { continue };
+                let end = (joined.aligned(rank, last.time.end), rank);
+                let latest = ends.entry(step).or_insert(end);
+                *latest = (*latest).max(end);
             }
         }
         let mut lines: BTreeMap<Option<LineKey>, PathLine> = BTreeMap::new();
@@ -79,40 +81,27 @@ fn add_to(sums: &mut BTreeMap<u32, Ns>, rank: u32, time: Ns) {
     *sum = sum.saturating_add(time);
 }
 
-/// The pieces of all ranks.
+/// The paths of all ranks.
 struct JoinedPaths<'a> {
     matched: &'a [Matched],
-    paths: BTreeMap<u32, &'a RankPaths>,
-    /// With when they begin and end, by the aligned clocks.
-    pieces: BTreeMap<PieceKey, (&'a PathPiece, Ns, Ns)>,
+    paths: &'a BTreeMap<u32, RankPaths>,
     /// The piece that ends with a collective.
     of_calls: BTreeMap<CallKey, PieceKey>,
     /// Which of `matched` a collective is; of messages that run as one, that of which the last rank began last.
     matches: BTreeMap<CallKey, usize>,
-    shifts: BTreeMap<u32, Ns>,
+    clocks: &'a Clocks,
 }
 
 impl<'a> JoinedPaths<'a> {
-    fn new(ledger: &'a Ledger, matched: &'a [Matched], clocks: &Clocks) -> Self {
-        let mut joined = Self {
-            matched,
-            paths: BTreeMap::new(),
-            pieces: BTreeMap::new(),
-            of_calls: BTreeMap::new(),
-            matches: BTreeMap::new(),
-            shifts: clocks.0.iter().map(|(&rank, it)| (rank, it.shift)).collect(),
-        };
-        for (&rank, paths) in &ledger.critical_paths {
-            joined.paths.insert(rank, paths);
+    fn new(ledger: &'a Ledger, matched: &'a [Matched], clocks: &'a Clocks) -> Self {
+        let paths = &ledger.critical_paths;
+        let (of_calls, matches) = (BTreeMap::new(), BTreeMap::new());
+        let mut joined = Self { matched, paths, of_calls, matches, clocks };
+        for (&rank, paths) in paths {
             for (&step, path) in &paths.steps {
                 for (place, piece) in (0..).zip(&path.pieces) {
-                    let key = (rank, step, place);
-                    let (start, end) = (piece.time.start, piece.time.end);
-                    let times = (joined.aligned(rank, start), joined.aligned(rank, end));
-                    joined.pieces.insert(key, (piece, times.0, times.1));
                     if let Some(it) = &piece.collective {
-                        let call = (rank, joined.aligned(rank, it.start), it.is_on_device);
-                        joined.of_calls.insert(call, key);
+                        joined.of_calls.insert(joined.call(rank, it), (rank, step, place));
                     }
                 }
             }
@@ -129,12 +118,20 @@ impl<'a> JoinedPaths<'a> {
         joined
     }
 
+    fn piece(&self, (rank, step, place): PieceKey) -> Option<&PathPiece> {
+        self.paths.get(&rank)?.steps.get(&step)?.pieces.get(place as usize)
+    }
+
     fn line(&self, rank: u32, id: PathLineId) -> Option<&LineKey> {
         self.paths.get(&rank)?.line(id)
     }
 
+    fn call(&self, rank: u32, it: &PathCollective) -> CallKey {
+        (rank, self.aligned(rank, it.start), it.is_on_device)
+    }
+
     fn aligned(&self, rank: u32, time: Ns) -> Ns {
-        time.saturating_add(self.shifts.get(&rank).copied().unwrap_or_default())
+        time.saturating_add(self.clocks.0.get(&rank).map_or(Ns::ZERO, |it| it.shift))
     }
 
     /// Walks back from `until`, at which the piece `key` ended, to the begin of the step.
@@ -144,31 +141,26 @@ impl<'a> JoinedPaths<'a> {
         mut until: Ns,
         add: &mut impl FnMut(u32, Option<&LineKey>, &PathTime),
     ) {
+        // A file may say that pieces come before one another in a circle, and so may clocks that are not known well.
         let mut seen = BTreeSet::new();
-        loop {
-            let Some((piece, ..)) = self.pieces.get(&key) else { return };
+        while let Some(piece) = self.piece(key) {
             let mut at = key;
             if let Some(it) = &piece.collective {
                 let rank = key.0;
-                let call = (rank, self.aligned(rank, it.start), it.is_on_device);
-                let late = self.late_piece(call).filter(|it| it.0 != key);
+                let late = self.late_piece(self.call(rank, it)).filter(|it| it.0 != key);
                 let from = late.map_or(self.aligned(rank, it.from), |it| it.1);
                 let communication = until.saturating_sub(from).max(Ns::ZERO);
-                add(
-                    rank,
-                    self.line(rank, it.line),
-                    &PathTime { communication, ..PathTime::default() },
-                );
+                let time = PathTime { communication, ..PathTime::default() };
+                add(rank, self.line(rank, it.line), &time);
                 at = late.map_or(key, |it| it.0);
             }
-            let Some((piece, start, _)) = self.pieces.get(&at).filter(|_| seen.insert(at)) else {
-                return;
-            };
+            let (rank, step, _) = at;
+            let Some(piece) = self.piece(at).filter(|_| seen.insert(at)) else { return };
             for (line, time) in &piece.lines {
-                add(at.0, self.line(at.0, *line), time);
+                add(rank, self.line(rank, *line), time);
             }
             let Some(before) = piece.before else { return };
-            (key, until) = ((at.0, at.1, before), *start);
+            (key, until) = ((rank, step, before), self.aligned(rank, piece.time.start));
         }
     }
 

@@ -46,4 +46,4 @@ pub use sources::{
     TextsByFile,
 };
 pub use steps::{Step, Steps};
-pub use waiting::{helper_threads, idle_threads, is_waiting_call};
+pub use waiting::{helper_threads, idle_threads, is_waiting_call, waits_for_backward};

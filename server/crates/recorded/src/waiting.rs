@@ -58,6 +58,12 @@ pub fn is_waiting_call(name: &str) -> bool {
     })
 }
 
+/// Whether the Python event `name`, which is not a frame, is the entry of the autograd engine, whose threads work for the one that calls it.
+#[must_use]
+pub fn waits_for_backward(name: &str) -> bool {
+    name.contains("run_backward")
+}
+
 /// Name and owner of a built-in call, as Python prints it: `<built-in method acquire of _thread.lock object at 0x7f>`,
 /// `<built-in function sleep>`, `<method 'recv' of '_socket.socket' objects>`.
 pub(crate) fn built_in(name: &str) -> Option<(&str, &str)> {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ::ranks::Comparison;
 use ledger::{Bytes, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
 use metrics::{Period, Quantity, Scale};
@@ -66,16 +67,12 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let lines =
         LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
     let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
-    let (code, top) = (&options.code, options.top);
-    match ranks::sections(recording, code, top) {
-        several if several.is_empty() => {
-            sections.push(critical_path::section(recording, None, code, top));
-        }
-        several => sections.extend(several),
-    }
-    let path = sections.iter().find(|it| it.id == critical_path::ID);
+    let compared = Comparison::new(ledger);
+    sections.extend(ranks::sections(recording, compared.as_ref(), options.top));
+    let path = critical_path::section(recording, compared.as_ref(), &options.code, options.top);
     let mut costliest = lines.costliest();
-    costliest.notes.extend(path.and_then(critical_path::in_short));
+    costliest.notes.extend(critical_path::in_short(&path));
+    sections.push(path);
     let [breakdown, overlap, usage, idle, launches, queues, copies, arithmetic] =
         run_summary::sections(run);
     sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, queues, copies]);
@@ -97,7 +94,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     empty.extend(sections.iter().filter(|it| it.rows.is_empty()).map(|it| it.id));
     sections.retain(|it| !it.rows.is_empty());
     let mut charts = Vec::from_iter(run_summary::bars(run).map(Chart::Bars));
-    charts.extend(ranks::heat_map(recording).map(Chart::Ranks));
+    charts.extend(ranks::heat_map(recording, compared.as_ref()).map(Chart::Ranks));
     if !ledger.memory.is_empty() {
         charts.push(Chart::Memory(ledger));
     }

@@ -14,9 +14,6 @@ use crate::recording::Recording;
 /// Part of the time of a path: its stable name, its name, its time.
 type PathPart = (&'static str, &'static str, fn(&PathTime) -> Ns);
 
-/// The id of [`section`].
-pub(crate) const ID: &str = "critical-path";
-
 const PARTS: [PathPart; 5] = [
     ("device_us", "device", |it| it.device),
     ("host_us", "host", |it| it.host),
@@ -47,7 +44,7 @@ pub(crate) fn section(
     columns.extend(PARTS.map(|(_, name, _)| Column::number(name, Unit::Ns)));
     columns.extend(has_ranks.then(|| Column::text("ranks")));
     columns.extend(["", "line", "function"].map(Column::text));
-    let mut section = Section::new(ID, "Critical path", Subject::Lines, columns);
+    let mut section = Section::new("critical-path", "Critical path", Subject::Lines, columns);
     let whole = path.time.sum();
     let per_step = |time: Ns| path.per_step(time);
     let passes = |it: &&PathLine| match &it.line {

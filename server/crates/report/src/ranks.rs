@@ -20,16 +20,16 @@ use crate::{critical_path, summary, text};
 const ONE_RANK: &str = "this recording is of one rank: name the traces of the other ranks too, or the folder that holds them";
 
 /// The ids of [`sections`].
-pub(crate) const IDS: [&str; 3] = ["ranks", "collectives", critical_path::ID];
+pub(crate) const IDS: [&str; 2] = ["ranks", "collectives"];
 
-/// The sections of a run of several ranks; none of a run of one.
-pub(crate) fn sections(recording: &Recording<'_>, code: &CodeFilter, top: usize) -> Vec<Section> {
-    let Some(compared) = Comparison::new(&recording.run.merged) else { return Vec::new() };
-    let mut found = vec![
-        by_rank(recording, &compared),
-        by_line(recording, &compared, top),
-        critical_path::section(recording, Some(&compared), code, top),
-    ];
+/// The sections of a run of several ranks, as they are `compared`; none of a run of one.
+pub(crate) fn sections(
+    recording: &Recording<'_>,
+    compared: Option<&Comparison>,
+    top: usize,
+) -> Vec<Section> {
+    let Some(compared) = compared else { return Vec::new() };
+    let mut found = vec![by_rank(recording, compared), by_line(recording, compared, top)];
     found.retain(|it| !it.rows.is_empty());
     found
 }
@@ -74,8 +74,11 @@ const STEP_AMOUNTS: [StepAmount; 5] = [
 ];
 
 /// Each rank in each step; `None` where no collective that several ranks recorded is in a step.
-pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
-    step_map(recording, &Comparison::new(&recording.run.merged)?, MapSize::TABLE)
+pub(crate) fn heat_map(
+    recording: &Recording<'_>,
+    compared: Option<&Comparison>,
+) -> Option<HeatMap> {
+    step_map(recording, compared?, MapSize::TABLE)
 }
 
 /// The same from the comparison of the ranks, and as large as `size`.
@@ -197,7 +200,12 @@ pub fn write_text(
 ) -> io::Result<()> {
     let scale = metrics::Scale::new(&recording.run.merged, metrics::Period::Mean);
     let mut summary = summary::summary(recording.run, &scale);
-    let mut sections = sections(recording, CodeFilter::ALL, top);
+    let compared = Comparison::new(&recording.run.merged);
+    let mut sections = sections(recording, compared.as_ref(), top);
+    if compared.is_some() {
+        let path = critical_path::section(recording, compared.as_ref(), CodeFilter::ALL, top);
+        sections.extend((!path.rows.is_empty()).then_some(path));
+    }
     sections.extend(between.map(|it| by_difference(recording, it, top)));
     sections.extend(has_steps.then(|| by_step(recording)).filter(|it| !it.rows.is_empty()));
     if sections.is_empty() {

@@ -4,16 +4,16 @@ use ledger::Ns;
 
 /// A set of instants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Intervals(Vec<(Ns, Ns)>);
+pub struct Intervals(Vec<(Ns, Ns)>);
 
 /// Parts of a set of instants, in any order; they may overlap.
 #[derive(Debug, Default)]
-pub(crate) struct IntervalParts(Vec<(Ns, Ns)>);
+pub struct IntervalParts(Vec<(Ns, Ns)>);
 
 impl IntervalParts {
     /// Adds the instants from `start` to `end`: none if the part is empty or turned round. A part that touches the one before
     /// it becomes one with it, so that nested events need little memory.
-    pub(crate) fn add(&mut self, start: Ns, end: Ns) {
+    pub fn add(&mut self, start: Ns, end: Ns) {
         if end <= start {
             return;
         }
@@ -26,7 +26,8 @@ impl IntervalParts {
     }
 
     /// The instants at which any of the parts is on.
-    pub(crate) fn into_intervals(self) -> Intervals {
+    #[must_use]
+    pub fn into_intervals(self) -> Intervals {
         let Self(mut parts) = self;
         parts.sort_unstable();
         parts.dedup_by(|next, last| {
@@ -55,7 +56,7 @@ impl Intervals {
     }
 
     /// The intervals, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Ns, Ns)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Ns, Ns)> {
         self.0.iter().copied()
     }
 

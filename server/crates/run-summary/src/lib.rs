@@ -26,6 +26,7 @@ mod usage;
 pub use arithmetic::CountedOperator;
 pub use collective_calls::{CollectiveEvent, RecordedCollective, collective_calls};
 pub use communication::Collective;
+pub use intervals::{IntervalParts, Intervals};
 pub use spans::{StepSpan, spans};
 
 use ledger::{LoaderWorkers, Overview};
