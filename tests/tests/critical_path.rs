@@ -209,6 +209,18 @@ fn the_path_of_several_ranks_is_on_the_late_one() {
     assert!((0.95..1.05).contains(&ratio), "{ratio}");
 }
 
+/// The ranges of sends last until their requests are waited for, which is not what a stage waits for.
+#[test]
+fn the_path_through_a_pipeline_is_on_the_slow_stage() {
+    let (_, path) = of_ranks("pipeline.slow_stage");
+    let (first, workload) = (&path.lines[0], repository().join("fixtures/workloads/pipeline.py"));
+    let text = std::fs::read_to_string(workload).unwrap();
+    let line = first.line.as_ref().unwrap().line as usize;
+    assert_eq!(text.lines().nth(line - 1).unwrap().trim(), "scores = torch.tanh(scores @ scores)");
+    assert_eq!(first.by_rank.keys().collect::<Vec<_>>(), [&1]);
+    assert!(path.time.sum().0 / 3 < first.time.sum().0, "{:?}", first.time);
+}
+
 #[test]
 fn every_instant_of_a_step_is_on_its_path_once() {
     let mut paths = 0;

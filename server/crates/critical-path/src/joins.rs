@@ -1,6 +1,6 @@
 //! Where a thread went on because something else had happened: a device was done, another thread, a collective.
 
-use ledger::Ns;
+use ledger::{Direction, Ns};
 use profile::{HostEventId, HostKind, Profile};
 use recorded::{IdleGaps, KERNEL_GAP, Launches, is_blocking_call, waits_for_backward};
 use run_summary::{CollectiveEvent, IntervalParts, RecordedCollective, StepSpan};
@@ -38,15 +38,7 @@ impl Joins {
         }
         joins.wait_for_copies(profile, launches, gaps);
         joins.wait_for_threads(profile, &calls.for_threads, threads);
-        for (row, it) in collectives.iter().enumerate() {
-            let CollectiveEvent::Host(..) = it.event else { continue };
-            let at = it.start + it.blocked.until;
-            let span = spans.partition_point(|span| span.start <= at).checked_sub(1);
-            let thread = span.and_then(|span| threads[span]);
-            if let Some(thread) = thread.filter(|_| it.blocked.from < it.blocked.until) {
-                joins.0[thread].push(Join { at, target: PathTarget::HostCollective(row) });
-            }
-        }
+        joins.wait_for_collectives(collectives, spans, threads);
         for joins in &mut joins.0 {
             joins.sort_by_key(|it| it.at);
         }
@@ -83,6 +75,36 @@ impl Joins {
             if host.start[call.index()] < at && at <= host.end(call).saturating_add(KERNEL_GAP) {
                 let target = PathTarget::Device(event);
                 self.0[host.thread[call.index()].index()].push(Join { at, target });
+            }
+        }
+    }
+
+    /// The ranks that stood still for a collective of the host went on when it was done. The range of a send lasts until its request is waited for,
+    /// however early the message was there: it counts only where nothing else was waited for meanwhile.
+    fn wait_for_collectives(
+        &mut self,
+        collectives: &[RecordedCollective],
+        spans: &[StepSpan],
+        threads: &[Option<usize>],
+    ) {
+        let is_send =
+            |it: &RecordedCollective| it.message.is_some_and(|it| it.direction == Direction::Send);
+        let waits = |it: &RecordedCollective| {
+            matches!(it.event, CollectiveEvent::Host(..)) && it.blocked.from < it.blocked.until
+        };
+        let until = |it: &RecordedCollective| it.start + it.blocked.until;
+        let others = collectives.iter().filter(|it| waits(it) && !is_send(it));
+        let mut others: Vec<Ns> = others.map(until).collect();
+        others.sort_unstable();
+        for (row, it) in collectives.iter().enumerate().filter(|(_, it)| waits(it)) {
+            let at = until(it);
+            let before = others.partition_point(|it| *it <= at).checked_sub(1);
+            if is_send(it) && before.is_some_and(|last| it.start < others[last]) {
+                continue;
+            }
+            let span = spans.partition_point(|span| span.start <= at).checked_sub(1);
+            if let Some(thread) = span.and_then(|span| threads[span]) {
+                self.0[thread].push(Join { at, target: PathTarget::HostCollective(row) });
             }
         }
     }
