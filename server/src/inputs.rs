@@ -35,7 +35,9 @@ pub(crate) fn load(args: &RecordingArgs, options: &LoadOptions) -> Result<(Run, 
     let (run, timing) = loaded?;
     let faults = report::faults(&run);
     let losses = report::losses(&run);
-    for line in run.failures.iter().chain(&report::duplicates(&run)).chain(&losses).chain(&faults) {
+    for line in
+        run.failures.iter().chain(&report::inputs_to_check(&run)).chain(&losses).chain(&faults)
+    {
         self::report(line);
     }
     Ok((run, timing))

@@ -7,13 +7,16 @@ use ledger::{Ledger, SourceFile, SourceFit};
 use ledger_file::{LedgerHead, LedgerInput, Ledgers, TextDigest};
 
 use crate::sources::Finder;
-use crate::{Input, InputKind, Run, SourceFolders};
+use crate::{Input, InputKind, Run, SourceFolders, shown};
 
 /// The bytes of a file with the ledgers of a run. Of the sources it keeps which texts they were, not the texts.
 ///
 /// # Errors
 /// Says why the ledgers cannot be written.
 pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, String> {
+    if let Some((input, why)) = run.of_other_run() {
+        return Err(format!("{} {}", shown(&input.path), why.message));
+    }
     let digest = |key: &String| {
         let ran = run.text_that_ran(key, |path| sources.read(path))?;
         // A file of ledgers says which text ran, not which one may have.

@@ -31,6 +31,7 @@ mod ledgers;
 mod load;
 mod memory_limit;
 mod names;
+mod one_run;
 mod open;
 mod options;
 mod panics;

@@ -43,6 +43,7 @@ use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
 use crate::kept_texts::RecordingKey;
 use crate::ledgers::from_ledger_file;
 use crate::memory_limit::MemoryBudget;
+use crate::one_run::{InputSigns, RankSigns, other_run};
 use crate::open::{self, Opened};
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText, unknown};
@@ -209,6 +210,13 @@ impl LoadedInput {
     }
 
     /// Whether the input, which stands before its side-car, was read without loss.
+    fn signs(&self) -> Option<InputSigns> {
+        let ledgers = self.ledgers.iter().map(|(rank, it)| RankSigns::of_ledger(*rank, it));
+        let ranks = self.ranks.iter().map(RankSigns::of_rank);
+        let path = self.inputs.first()?.path.clone();
+        Some(InputSigns { path, ranks: ledgers.chain(ranks).collect() })
+    }
+
     fn is_complete(&self) -> bool {
         self.inputs.first().is_some_and(|it| it.complete)
     }
@@ -969,6 +977,7 @@ fn merge(
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     let mut timelines: Vec<EventTimeline> = Vec::new();
     let mut histories: Vec<MemoryHistory> = Vec::new();
+    let mut signs: Vec<InputSigns> = results.iter().filter_map(LoadedInput::signs).collect();
     for loaded in results {
         let rank = loaded.rank();
         inputs.extend(loaded.inputs);
@@ -1020,6 +1029,12 @@ fn merge(
     };
     let is_there = |rank: u32| ranks.iter().any(|it| it.rank == rank);
     inputs.retain(|it| is_there(it.rank));
+    signs.iter_mut().for_each(|it| it.ranks.retain(|it| is_there(it.rank)));
+    if let Some((path, warning)) = other_run(&signs)
+        && let Some(input) = inputs.iter_mut().find(|it| it.path == path)
+    {
+        input.warnings.push(warning);
+    }
     let commits = commits.into_iter().filter(|(rank, _)| is_there(*rank));
     let commit = commits.min_by_key(|(rank, _)| *rank).map(|(_, it)| it);
     let stacks = (options.stacks != StackChoice::No).then(|| {

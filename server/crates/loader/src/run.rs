@@ -8,12 +8,13 @@ use device_memory::MemoryHistory;
 use event_timeline::EventTimeline;
 use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
 use ledger_file::PackedLedger;
-use profile::Warning;
+use profile::{Warning, WarningKind};
 use pysource::LineMap;
 use recorded::{RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 use stack_books::StackBooks;
 
 use crate::SourceMapping;
+use crate::one_run::RunSigns;
 
 /// How another file is chosen that goes with what was recorded of `file` as well; `None` if there is none.
 #[must_use]
@@ -110,6 +111,8 @@ pub struct Rank {
     pub open: Vec<Balance>,
     /// Likewise the lines with more time than was recorded.
     pub excesses: Vec<LineKey>,
+    /// Where there are several ranks, what says of which run it is.
+    pub(crate) signs: RunSigns,
     books: RankBooks,
 }
 
@@ -130,6 +133,7 @@ impl Rank {
             steps: ledger.steps.clone(),
             open: ledger.balances().into_iter().filter(|it| !it.is_balanced()).collect(),
             excesses: ledger.excesses().cloned().collect(),
+            signs: RunSigns::of(&ledger),
             books: RankBooks::Packed(PackedLedger::new(ledger)),
         }
     }
@@ -142,6 +146,7 @@ impl Rank {
             steps: merged.steps.clone(),
             open: Vec::new(),
             excesses: Vec::new(),
+            signs: RunSigns::default(),
             books: RankBooks::Sum,
         }
     }
@@ -183,6 +188,16 @@ pub struct Run {
 }
 
 impl Run {
+    /// The first input that is of another run than those before it, if there is one, with why that is known: the sums of the run mean
+    /// nothing then.
+    #[must_use]
+    pub fn of_other_run(&self) -> Option<(&Input, &Warning)> {
+        self.inputs.iter().find_map(|input| {
+            let warning = input.warnings.iter().find(|it| it.kind == WarningKind::OtherRun)?;
+            Some((input, warning))
+        })
+    }
+
     /// The books of one of [`Self::ranks`]. Where there are several, they are unpacked by each call.
     #[must_use]
     pub fn ledger_of<'a>(&'a self, rank: &'a Rank) -> Cow<'a, Ledger> {

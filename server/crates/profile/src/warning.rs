@@ -39,6 +39,8 @@ pub enum WarningKind {
     Other,
     /// The limit of memory was reached; everything before was read.
     MemoryLimit,
+    /// The input is of another run than those before it.
+    OtherRun,
 }
 
 /// What an anomaly does to the numbers.
@@ -83,7 +85,8 @@ impl WarningKind {
             | Self::NotCredible
             | Self::UnknownCategory
             | Self::SideCarMismatch
-            | Self::SnapshotMismatch => WarningSeverity::Doubt,
+            | Self::SnapshotMismatch
+            | Self::OtherRun => WarningSeverity::Doubt,
             Self::Duplicate | Self::Other => WarningSeverity::Note,
         }
     }
@@ -107,6 +110,7 @@ impl WarningKind {
             Self::SideCarMismatch => "side_car_mismatch",
             Self::SnapshotMismatch => "snapshot_mismatch",
             Self::Duplicate => "duplicate",
+            Self::OtherRun => "other_run",
             Self::Other => "other",
             Self::MemoryLimit => "memory_limit",
         }

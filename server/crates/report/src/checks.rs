@@ -1,17 +1,24 @@
 //! What has to be said of a recording that was loaded, before anything of it is shown.
 
 use loader::{Input, Run};
-use profile::WarningKind;
+use profile::{Warning, WarningKind};
 
 use crate::model::exact;
 use crate::summary::{first_cause, is_loss, warning};
 
-/// One line for each input that holds the same recording as another and was left out.
+/// One line for each input that holds the same recording as another and was left out, and for each that is of another run.
 #[must_use]
-pub fn duplicates(run: &Run) -> Vec<String> {
+pub fn inputs_to_check(run: &Run) -> Vec<String> {
     let lines = run.inputs.iter().flat_map(|input| {
-        let duplicates = input.warnings.iter().filter(|it| it.kind == WarningKind::Duplicate);
-        duplicates.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
+        let is_about_input =
+            |it: &&Warning| matches!(it.kind, WarningKind::Duplicate | WarningKind::OtherRun);
+        let warnings = input.warnings.iter().filter(is_about_input);
+        warnings.map(|it| match it.kind {
+            WarningKind::OtherRun => {
+                format!("warning: {} {}", loader::shown(&input.path), it.message)
+            }
+            _ => format!("warning: {}: {}", loader::shown(&input.path), it.message),
+        })
     });
     lines.collect()
 }
@@ -55,7 +62,10 @@ pub fn faults(run: &Run) -> Vec<String> {
             )
         })
         .collect();
+    // What two runs did in the step of one number is more than that step took, and no fault of Perfline.
+    let is_one_run = run.of_other_run().is_none();
     let excesses = run.ranks.iter().flat_map(|it| &it.excesses).chain(run.merged.excesses());
+    let excesses = excesses.filter(|_| is_one_run);
     faults.extend(excesses.map(|line| {
         format!(
             "internal error: {}:{} has more time than was recorded; please report it",

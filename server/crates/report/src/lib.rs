@@ -54,7 +54,7 @@ mod timing;
 mod verdict;
 
 pub use build::{ReportOptions, build, build_shown};
-pub use checks::{duplicates, faults, has_losses, losses};
+pub use checks::{faults, has_losses, inputs_to_check, losses};
 pub use data_tables::{DataOptions, DataTable};
 pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;

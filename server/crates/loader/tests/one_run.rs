@@ -1,0 +1,116 @@
+//! Recordings of several runs that are read as one are said to be of several.
+
+#![expect(clippy::expect_used, reason = "a test may fail anywhere")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use loader::{LoadOptions, Run, SourceFolders, Watch, load, to_ledger_file};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures")
+}
+
+/// The files of `names`, which are files or folders below the recordings.
+fn files(names: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for name in names {
+        let path = fixtures().join(name);
+        if path.is_dir() {
+            let entries = path.read_dir().expect("a folder").map(|it| it.expect("an entry").path());
+            files.extend(entries.filter(|it| it.is_file()));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn loaded(inputs: &[PathBuf]) -> Run {
+    let options = LoadOptions::new(fixtures().join("workloads"), Some(Vec::new()));
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    load(inputs, &options, &watch).expect("loads")
+}
+
+/// The name of the file that is of another run, and why.
+fn other_run(run: &Run) -> Option<(String, String)> {
+    let (input, warning) = run.of_other_run()?;
+    let name = input.path.file_name().expect("a name").to_string_lossy().into_owned();
+    let (_, why) = warning.message.split_once(": ").expect("a reason");
+    let (why, _) = why.split_once("; ").expect("what is shown");
+    Some((name, why.to_owned()))
+}
+
+#[test]
+fn ranks_of_one_run_belong_together() {
+    let runs: [&[&str]; 6] = [
+        &["cpu/torch2.15.0/late_rank.balanced"],
+        &["cpu/torch2.15.0/late_rank.slow_data"],
+        &["cpu/torch2.15.0/late_rank.slow_line"],
+        &["cpu/torch2.15.0/pipeline.slow_stage"],
+        &["cpu/torch2.15.0/scheduled.0.json.gz", "cpu/torch2.15.0/scheduled.1.json.gz"],
+        &["cuda/torch2.11.0/resnet.json.gz", "cuda/torch2.11.0/resnet.snapshot.pickle.gz"],
+    ];
+    for names in runs {
+        assert_eq!(other_run(&loaded(&files(names))), None, "{names:?}");
+    }
+}
+
+#[test]
+fn traces_of_two_programs_are_of_two_runs() {
+    // Both were started by the same script.
+    let run =
+        loaded(&files(&["cpu/torch2.15.0/resnet.json.gz", "cpu/torch2.15.0/transformer.json.gz"]));
+    let why = "hardly any function of your code is in both".to_owned();
+    assert_eq!(other_run(&run), Some(("transformer.json.gz".to_owned(), why)));
+}
+
+#[test]
+fn snapshots_of_two_programs_are_of_two_runs() {
+    let run = loaded(&files(&[
+        "cuda/torch2.11.0/resnet.snapshot.pickle.gz",
+        "cuda/torch2.11.0/diffusion.snapshot.pickle.gz",
+    ]));
+    let why = "hardly any function of your code is in both".to_owned();
+    assert_eq!(other_run(&run), Some(("diffusion.snapshot.pickle.gz".to_owned(), why)));
+}
+
+#[test]
+fn a_step_of_a_rank_is_in_one_run_alone() {
+    let mut inputs = files(&["cpu/torch2.15.0/late_rank.balanced"]);
+    let n_first = inputs.len();
+    inputs.extend(files(&["cpu/torch2.15.0/late_rank.slow_line"]));
+    let run = loaded(&inputs);
+    let (name, why) = other_run(&run).expect("another run");
+    assert!(inputs[n_first..].iter().any(|it| it.ends_with(&name)), "{name}");
+    assert!(why.starts_with("both have step 1 of rank "), "{why}");
+    // What is no sum of a run is not written as one.
+    let error = to_ledger_file(&run, &SourceFolders::default()).expect_err("two runs");
+    assert!(error.contains("is of another run than"), "{error}");
+}
+
+#[test]
+fn jobs_of_different_numbers_of_ranks_are_different_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = |name: &str, rank: u32, world_size: u32, step: u32| {
+        let text = format!(
+            r#"{{"distributedInfo": {{"rank": {rank}, "world_size": {world_size}, "backend": "gloo"}}, "traceEvents": [
+                {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": 0, "dur": 9}}
+            ]}}"#
+        );
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    };
+    let inputs = [
+        trace("a.json", 0, 2, 1),
+        trace("b.json", 1, 2, 1),
+        trace("c.json", 0, 4, 7),
+        trace("d.json", 1, 2, 2),
+    ];
+    let (name, why) = other_run(&loaded(&inputs)).expect("another run");
+    assert_eq!(name, "c.json");
+    assert!(why.starts_with("its job has 4 ranks, that of "), "{why}");
+    assert!(why.ends_with("a.json has 2"), "{why}");
+    assert_eq!(other_run(&loaded(&[&inputs[..2], &inputs[3..]].concat())), None);
+}
