@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use attribution::{AttributionOptions, attribute};
 use ledger::{Ledger, Ns, PathTime, RankPaths};
 use loader::{LoadOptions, Watch, load};
-use ranks::{Clocks, Comparison, CriticalPath};
+use ranks::{Comparison, CriticalPath};
 use recorded::RecordedSources;
 use tests::builder::render;
 use tests::fixtures::{repository, traces};
@@ -26,7 +26,7 @@ fn ledger(text: &str) -> Ledger {
 /// Each line of the path, in microseconds, in order of the lines: `m.py:1 host=40`.
 fn path(text: &str) -> String {
     let ledger = ledger(text);
-    let Some(path) = CriticalPath::new(&ledger, &[], &Clocks::default()) else {
+    let Some(path) = CriticalPath::of_run(&ledger, None) else {
         return String::new();
     };
     let mut lines: Vec<String> = path
@@ -167,7 +167,7 @@ fn steps_have_paths_of_their_own() {
         kernel second 121..180 corr=2
         ",
     );
-    let path = CriticalPath::new(&it, &[], &Clocks::default()).unwrap();
+    let path = CriticalPath::of_run(&it, None).unwrap();
     // The first step ends with what it launched, and the second begins then.
     assert_eq!((path.steps, path.time.sum()), (2, Ns(200_000)));
     assert_eq!(parts(&path.time), "host=90 launch=5 device=105");
@@ -189,7 +189,7 @@ fn of_ranks(name: &str) -> (Ledger, CriticalPath) {
     let ledger = load(&inputs, &options, &watch).unwrap().merged;
     assert!(ledger.adds_up());
     let compared = Comparison::new(&ledger).unwrap();
-    let path = CriticalPath::new(&ledger, &compared.matched, &compared.clocks).unwrap();
+    let path = CriticalPath::of_run(&ledger, Some(&compared)).unwrap();
     (ledger, path)
 }
 
@@ -246,7 +246,7 @@ fn every_instant_of_a_step_is_on_its_path_once() {
             let begin =
                 path.critical_paths[&0].steps[&None].pieces.iter().map(|it| it.time.start).min();
             let end = path.critical_paths[&0].steps[&None].pieces[0].time.end;
-            let path = CriticalPath::new(&path, &[], &Clocks::default()).unwrap();
+            let path = CriticalPath::of_run(&path, None).unwrap();
             assert_eq!(path.time.sum(), end - begin.unwrap(), "{}", trace.display());
             paths += 1;
         }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::testing::{Fixture, ledger};
     use crate::view::{View, ViewMetric};
-    use crate::{hints, hot_lines, hover};
+    use crate::{RunKnowledge, hints, hot_lines, hover};
 
     const TEXT: &str = "a()\nb()\nc()\n";
 
@@ -133,9 +133,11 @@ mod tests {
         let step = View { period: metrics::Period::Step(2), ..view.clone() };
         let labels = hints(&fixture.source(), &step, 1..=9);
         assert!(labels.iter().all(|it| !it.label.contains('(')), "of one step: {labels:?}");
-        let text = hover(&fixture.source(), &view, &[], 1).unwrap().text.plain();
+        let text =
+            hover(&fixture.source(), &view, RunKnowledge::default(), 1).unwrap().text.plain();
         assert!(text.contains("beside before") && text.contains("−40 %"), "{text}");
-        let text = hover(&fixture.source(), &view, &[], 2).unwrap().text.plain();
+        let text =
+            hover(&fixture.source(), &view, RunKnowledge::default(), 2).unwrap().text.plain();
         assert!(text.contains("within the noise"), "{text}");
         let hot = hot_lines(&fixture.ledger, &view, 9, false, |_, _| true);
         let found: Vec<_> = hot

@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 
-use insights::Finding;
 use ledger::{Bytes, Evidence, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
 use crate::callees::{CalleeGroup, callee_groups};
-use crate::hover::{self, HoverText};
+use crate::hover::{self, HoverText, RunKnowledge};
 use crate::kernel_rows::{NamedKernel, named_kernels, occupancy};
 use crate::place::PlacedSource;
 use crate::scale::ViewScale;
@@ -227,12 +226,12 @@ pub struct StepRow {
     pub text: String,
 }
 
-/// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
+/// What is known about `line`, with what is known of the run; `None` where nothing was charged to it.
 #[must_use]
 pub fn details(
     source: &PlacedSource<'_>,
     view: &View,
-    found: &[Finding],
+    run: RunKnowledge<'_>,
     line: u32,
 ) -> Option<Details> {
     let scale = ViewScale::new(source.ledger, view);
@@ -243,7 +242,7 @@ pub fn details(
         function: books.function.clone(),
         evidence: books.evidence,
         tables: BookTables::of(&scale, books),
-        text: HoverText(hover::of_line(source, &scale, found, &placed)),
+        text: HoverText(hover::of_line(source, &scale, run, &placed)),
     })
 }
 
@@ -387,7 +386,9 @@ mod tests {
         let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         fixture.edit("class", "import torch\nclass");
         let found = view.findings(&fixture.ledger);
-        let Some(it) = details(&fixture.source(), view, &found, line) else {
+        let Some(it) =
+            details(&fixture.source(), view, RunKnowledge { findings: &found, path: None }, line)
+        else {
             return "nothing\n".to_owned();
         };
         assert!(it.text.markdown().starts_with("**train.py:"), "{:?}", it.text);
@@ -478,7 +479,7 @@ mod tests {
     fn bytes() {
         let fixture = Fixture::new("f()\n", "step 1 1ms\n1 alloc=24MiB peak=8MiB\n");
         let view = View { metric: Some(ViewMetric::Memory), ..View::default() };
-        let details = details(&fixture.source(), &view, &[], 1).unwrap();
+        let details = details(&fixture.source(), &view, RunKnowledge::default(), 1).unwrap();
         let numbers: Vec<_> =
             details.tables.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();
         assert_eq!(numbers, [("alloc", "24 MiB", Unit::Bytes), ("peak", "8 MiB", Unit::Bytes)]);

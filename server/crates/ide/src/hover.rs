@@ -7,10 +7,12 @@ use insights::Finding;
 use ledger::{Evidence, LineKey, Metric as Book, Ns, Operator};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity, StepSpread};
+use ranks::CriticalPath;
 
 use crate::baseline::sign;
 use crate::by_rank::ranks;
 use crate::callees::{CalleeGroup, callee_groups};
+use crate::critical_path;
 use crate::diagnostics;
 use crate::kernel_rows::{NamedKernel, class_title, named_kernels, occupancy};
 use crate::lenses::Totals;
@@ -59,17 +61,26 @@ impl HoverText {
     }
 }
 
-/// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
+/// What is known of the whole run and says something of single lines.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunKnowledge<'a> {
+    /// What the rules found.
+    pub findings: &'a [Finding],
+    /// What had to be done before the steps could end, where it is known.
+    pub path: Option<&'a CriticalPath>,
+}
+
+/// What is known about `line`, with what is known of the run; `None` where nothing was charged to it.
 #[must_use]
 pub fn hover(
     source: &PlacedSource<'_>,
     view: &View,
-    found: &[Finding],
+    run: RunKnowledge<'_>,
     line: u32,
 ) -> Option<Hover> {
     let scale = ViewScale::new(source.ledger, view);
     let sections = match source.at(line) {
-        Some(placed) => of_line(source, &scale, found, &placed),
+        Some(placed) => of_line(source, &scale, run, &placed),
         None => of_function(source, &scale, line)?,
     };
     let range = source.index.line_range(line)?;
@@ -104,7 +115,7 @@ pub(crate) fn summary(
 pub(crate) fn of_line(
     source: &PlacedSource<'_>,
     scale: &ViewScale<'_>,
-    found: &[Finding],
+    run: RunKnowledge<'_>,
     placed: &Placed<'_>,
 ) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
@@ -112,11 +123,12 @@ pub(crate) fn of_line(
     sections.extend(metrics(scale, placed));
     sections.extend(recomputed(scale, placed));
     sections.extend(compared(source, scale, placed));
+    sections.extend(critical_path::section(source, scale, run.path, placed));
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
     sections.extend(replays(source, scale, placed));
-    sections.extend(findings(source, found, placed));
+    sections.extend(findings(source, run.findings, placed));
     sections.extend(kernels(scale, placed));
     sections.extend(operators(scale, placed));
     sections.extend(calls(source, scale, placed));
@@ -583,7 +595,9 @@ mod tests {
 
     fn text(fixture: &Fixture, line: u32) -> String {
         let view = View::default();
-        hover(&fixture.source(), &view, &view.findings(&fixture.ledger), line)
+        let findings = view.findings(&fixture.ledger);
+        let run = RunKnowledge { findings: &findings, path: None };
+        hover(&fixture.source(), &view, run, line)
             .map_or("nothing\n".to_owned(), |it| it.text.markdown() + "\n")
     }
 
@@ -717,7 +731,8 @@ mod tests {
     #[test]
     fn the_range_is_the_text_of_the_line() {
         let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
-        let hover = hover(&fixture.source(), &View::default(), &[], 11).unwrap();
+        let hover =
+            hover(&fixture.source(), &View::default(), RunKnowledge::default(), 11).unwrap();
         assert_eq!(&fixture.text[hover.start..hover.end], "loss.backward()");
     }
 }

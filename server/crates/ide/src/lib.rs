@@ -14,6 +14,7 @@ mod actions;
 mod baseline;
 mod by_rank;
 mod callees;
+mod critical_path;
 mod details;
 mod diagnostics;
 mod explain;
@@ -41,6 +42,7 @@ mod testing;
 pub use actions::{Action, Edit, actions, diagnostics_on};
 pub use baseline::{Baseline, BaselineDifference};
 pub use callees::module_pattern;
+pub use critical_path::{on_critical_path, path_parts, rank_shares};
 pub use details::{
     AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,
     OperatorRow, StepRow, details,
@@ -51,7 +53,7 @@ pub use format::{HintFormat, placeholders};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};
 pub use hot::{CurrentLine, HotLine, HotRest, HotSum, hot_lines, hot_quantity, hot_rest, hot_sums};
-pub use hover::{Hover, HoverText, hover};
+pub use hover::{Hover, HoverText, RunKnowledge, hover};
 pub use lenses::{Lens, lenses};
 pub use place::{LazyModule, PlacedSource, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
@@ -62,5 +64,7 @@ pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, UnknownName, View, ViewMetric, ViewPart};
 
 pub use metrics::{Period, Unit};
+
+pub use ranks::CriticalPath;
 
 pub use insights::{Finding, Rule, Severities, Severity, Thresholds, rule, rules};

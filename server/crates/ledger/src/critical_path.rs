@@ -181,6 +181,18 @@ impl PathTime {
         [launch, device, communication, gap].into_iter().fold(host, Ns::saturating_add)
     }
 
+    /// The parts with stable names.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, Ns); 5] {
+        [
+            ("device", self.device),
+            ("host", self.host),
+            ("launch", self.launch),
+            ("communication", self.communication),
+            ("gap", self.gap),
+        ]
+    }
+
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
         let Self { host, launch, device, communication, gap } = *other;

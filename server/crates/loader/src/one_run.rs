@@ -126,14 +126,14 @@ impl RankSigns {
 }
 
 /// Inputs that may be of one run.
-struct Group<'a> {
+struct InputGroup<'a> {
     first: &'a Path,
     signs: RunSigns,
     /// Rank and step.
     steps: BTreeSet<(u32, u32)>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> InputGroup<'a> {
     fn new(first: &'a Path) -> Self {
         Self { first, signs: RunSigns::default(), steps: BTreeSet::new() }
     }
@@ -168,13 +168,13 @@ impl<'a> Group<'a> {
 
 /// A warning for the first input that is of another run than those before it, where the inputs cannot be of one.
 pub(crate) fn other_run(inputs: &[InputSigns]) -> Option<(&Path, Warning)> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<InputGroup<'_>> = Vec::new();
     let mut reason = None;
     for input in inputs {
         let fit = groups.iter().position(|group| group.contradiction(input).is_none());
         let index = fit.unwrap_or_else(|| {
             reason = reason.take().or_else(|| groups.first()?.contradiction(input));
-            groups.push(Group::new(&input.path));
+            groups.push(InputGroup::new(&input.path));
             groups.len() - 1
         });
         groups[index].add(input);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use ide::{Finding, LazyModule, PlacedSource, View};
+use ide::{CriticalPath, Finding, LazyModule, PlacedSource, View};
 use ledger::Ledger;
 use loader::{
     Error, EventTimeline, LoadOptions, MemoryHistory, Run, Signature, SourceFolders, StackBooks,
@@ -53,6 +53,7 @@ pub(crate) struct LoadedRecording {
     closed: Mutex<HashMap<String, Arc<Closed>>>,
     /// What was found last: it does not change with the text, so not with every keystroke either.
     found: Mutex<Option<FindingsOfRank>>,
+    path: Mutex<Option<PathOfRank>>,
 }
 
 /// The amounts by whole stacks; `None` where a part of the recording is a ledger file, which holds none.
@@ -68,6 +69,9 @@ struct FindingsOfRank {
     view: View,
     findings: Arc<[Finding]>,
 }
+
+/// The critical path of a rank, or of all, if one is known.
+type PathOfRank = (Option<u32>, Option<Arc<CriticalPath>>);
 
 /// A file that is not open, as it is on disk.
 struct Closed {
@@ -132,6 +136,7 @@ impl LoadedRecording {
             texts: Mutex::new(texts),
             closed: Mutex::default(),
             found: Mutex::default(),
+            path: Mutex::default(),
         }
     }
 
@@ -317,6 +322,18 @@ impl LoadedRecording {
         let found = FindingsOfRank { rank, view: view.clone(), findings: Arc::clone(&findings) };
         *known() = Some(found);
         findings
+    }
+
+    /// What had to be done before the steps of a rank, or of all, could end; `None` where it is not known.
+    pub(crate) fn critical_path(&self, rank: Option<u32>) -> Option<Arc<CriticalPath>> {
+        let known = || self.path.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, path)) = known().as_ref().filter(|(of, _)| *of == rank) {
+            return path.clone();
+        }
+        // Not under the lock: ranks are compared.
+        let path = CriticalPath::of_ledger(self.of_rank(rank)).map(Arc::new);
+        *known() = Some((rank, path.clone()));
+        path
     }
 
     /// The part of the recording that passes a filter, of a rank or of all, by step. The recording is read once more for it.

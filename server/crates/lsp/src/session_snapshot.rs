@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ide::{Finding, View};
+use ide::{CriticalPath, Finding, View};
 use ledger::Ledger;
 use pysource::Encoding;
 use report::StackFilter;
@@ -79,6 +79,11 @@ impl SessionSnapshot {
                 && code.as_ref().is_none_or(|code| code.has(file, line))
         };
         found.iter().filter(is_shown).cloned().collect()
+    }
+
+    /// What had to be done before the steps of the whole recording, or of the rank, could end; `None` where it is not known.
+    pub(crate) fn critical_path(&self) -> Option<Arc<CriticalPath>> {
+        self.loaded.as_ref()?.critical_path(self.books.rank)
     }
 
     /// Which lines are shown; `None` where all are.

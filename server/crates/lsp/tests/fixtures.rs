@@ -6,7 +6,7 @@
 mod repository;
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -768,6 +768,43 @@ async fn ranks_by_step_lead_to_the_timeline_of_each() {
     client.command("perfline.load", json!([{"paths": ["one.json.gz"]}])).await.unwrap();
     let error = client.command("perfline.rankSteps", json!([])).await.unwrap_err();
     assert_eq!(error["code"], -32803, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hover_says_what_the_line_has_on_the_critical_path() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let copied = fixtures.join("cpu/torch2.15.0/pipeline.slow_stage");
+    let files: Vec<PathBuf> =
+        copied.read_dir().unwrap().map(|it| it.unwrap().path()).filter(|it| it.is_file()).collect();
+    for path in files.iter().chain([&fixtures.join("workloads/pipeline.py")]) {
+        std::fs::copy(path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let path = folder.path().join("pipeline.py");
+    let uri = support::uri(&path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    client.diagnostics(&uri).await;
+    client.open(&uri, &text).await;
+    let slow = text.lines().position(|line| line.contains("torch.tanh(scores @ scores)")).unwrap();
+    let hover = async |client: &mut Client| {
+        let at = json!({"textDocument": {"uri": uri}, "position": {"line": slow, "character": 8}});
+        let hover = client.request("textDocument/hover", at).await.unwrap();
+        hover["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    let of_all = hover(&mut client).await;
+    assert!(
+        of_all.contains(" per step on the critical path (50.2 % of it: host 100 %; on r1)"),
+        "{of_all}"
+    );
+    // By itself a rank waits for nobody, and the path is its own.
+    client.command("perfline.setRank", json!([{"rank": 1}])).await.unwrap();
+    let of_rank = hover(&mut client).await;
+    assert!(of_rank.contains(" on the critical path ("), "{of_rank}");
+    assert!(!of_rank.contains("on r1"), "{of_rank}");
+    let line = client.command("perfline.details", json!([{"uri": uri, "line": slow + 1}])).await;
+    let sections = line.unwrap()["sections"].to_string();
+    assert!(sections.contains(" on the critical path ("), "{sections}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

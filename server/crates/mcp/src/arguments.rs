@@ -257,6 +257,8 @@ pub(crate) enum TableName {
     Modules,
     Communication,
     Compile,
+    #[serde(rename = "critical-path")]
+    CriticalPath,
 }
 
 /// Two recordings.

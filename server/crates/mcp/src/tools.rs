@@ -133,9 +133,10 @@ const TOOLS: [ToolEntry; 12] = [
     },
     ToolEntry {
         name: "table",
-        title: "Steps, modules, communication, what was compiled",
+        title: "Steps, modules, communication, critical path, what was compiled",
         description: "A table of the whole recording, by its name: which steps were slow and why, which modules of the model cost most, \
-                      what ranks communicated, what torch.compile compiled and why again. As JSON: perfline.table/1, nanoseconds.",
+                      what ranks communicated, which lines had to be done one after the other before the steps \
+                      could end (critical-path), what torch.compile compiled and why again. As JSON: perfline.table/1, nanoseconds.",
         schema: schema::<TableArguments>,
         answer: named_table,
     },
@@ -435,6 +436,7 @@ fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         TableName::Steps => tables::steps(&recording, StepOrder::Number),
         TableName::Modules => tables::modules(&recording, &modules, is_whole),
         TableName::Communication => tables::communication(&recording),
+        TableName::CriticalPath => tables::critical_path(&recording),
         TableName::Compile => tables::compiled(&recording, true, is_whole),
     };
     table(Ok(found), top, format)

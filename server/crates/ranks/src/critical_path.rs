@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::{Ledger, LineKey, Ns, PathCollective, PathLineId, PathPiece, PathTime, RankPaths};
 
 use crate::clocks::Clocks;
+use crate::comparison::Comparison;
 use crate::matching::Matched;
 
 /// The critical path of the steps of a run. Times are sums over the steps.
@@ -40,7 +41,7 @@ type CallKey = (u32, Ns, bool);
 impl CriticalPath {
     /// Joins the paths of the ranks in `ledger` at the collectives `matched`, by the aligned `clocks`. `None` where no path is known.
     #[must_use]
-    pub fn new(ledger: &Ledger, matched: &[Matched], clocks: &Clocks) -> Option<Self> {
+    fn new(ledger: &Ledger, matched: &[Matched], clocks: &Clocks) -> Option<Self> {
         let joined = JoinedPaths::new(ledger, matched, clocks);
         let mut ends: BTreeMap<Option<u32>, (Ns, u32)> = BTreeMap::new();
         for (&rank, paths) in &ledger.critical_paths {
@@ -67,6 +68,27 @@ impl CriticalPath {
         }
         path.lines.sort_by_key(|it| std::cmp::Reverse(it.time.sum()));
         (path.steps != 0).then_some(path)
+    }
+
+    /// The path of the run in `ledger`. `None` where none is known.
+    #[must_use]
+    pub fn of_ledger(ledger: &Ledger) -> Option<Self> {
+        Self::of_run(ledger, Comparison::new(ledger).as_ref())
+    }
+
+    /// The path of the run in `ledger`, of which `compared` is the [`Comparison`], if it has several ranks. `None` where none is known.
+    #[must_use]
+    pub fn of_run(ledger: &Ledger, compared: Option<&Comparison>) -> Option<Self> {
+        match compared {
+            Some(it) => Self::new(ledger, &it.matched, &it.clocks),
+            None => Self::new(ledger, &[], &Clocks::default()),
+        }
+    }
+
+    /// What a line has on the path; `None` where it has nothing.
+    #[must_use]
+    pub fn line(&self, line: &LineKey) -> Option<&PathLine> {
+        self.lines.iter().find(|it| it.line.as_ref() == Some(line))
     }
 
     /// What a time over all steps is in the mean step.

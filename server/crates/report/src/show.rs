@@ -6,6 +6,9 @@ mod sections;
 
 use std::io::{self, Write};
 
+use ledger::{Ledger, LineBooks, LineKey};
+use metrics::Period;
+use ranks::CriticalPath;
 use serde_json::json;
 
 use crate::fields::{escaped, write_list};
@@ -72,6 +75,9 @@ pub fn build(
     let of_code = || Note::plain(format!("only lines with {}", options.code.text()));
     let mut notes = options.part.map(|it| it.summary.notes.clone()).unwrap_or_default();
     notes.extend((!options.code.is_empty()).then(of_code));
+    if let (Found::Lines { lines, .. }, None) = (&found, options.part) {
+        notes.extend(on_critical_path(ledger, lines, options.period()));
+    }
     let has_findings = options.part.is_some() && !findings.is_empty();
     notes.extend(has_findings.then(|| Note::plain(RecordingPart::OF_FINDINGS)));
     Ok(Shown {
@@ -82,6 +88,17 @@ pub fn build(
         findings,
         sections,
     })
+}
+
+/// What lines have on the critical path of the run, if they have something.
+fn on_critical_path(
+    ledger: &Ledger,
+    lines: &[(&LineKey, &LineBooks)],
+    period: Period,
+) -> Option<Note> {
+    let path = CriticalPath::of_ledger(ledger)?;
+    let text = ide::on_critical_path(&path, lines.iter().map(|(key, _)| *key), period)?;
+    Some(Note::plain(text))
 }
 
 /// Prints it as text.

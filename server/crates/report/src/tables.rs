@@ -1,8 +1,9 @@
 //! Tables of operators, of kernels, of modules, of annotations and of communication over the whole recording, of its steps, and of what was
-//! compiled (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline ranges`, `perfline comm`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
+//! compiled (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline ranges`, `perfline comm`, `perfline steps`, `perfline compile`), of the critical path, and of the lines with most of a metric.
 
 mod communication;
 mod compiled;
+mod critical_path;
 mod hot_lines;
 mod kernels;
 mod lines_of;
@@ -21,6 +22,7 @@ use loader::StackBooks;
 
 pub use communication::build as communication;
 pub use compiled::build as compiled;
+pub use critical_path::build as critical_path;
 pub use hot_lines::build as hot_lines;
 pub use kernels::build as kernels;
 pub use modules::{build as modules, without_match as without_modules};

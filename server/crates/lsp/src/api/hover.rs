@@ -1,5 +1,6 @@
 //! `textDocument/hover`.
 
+use ide::RunKnowledge;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Hover, HoverParams};
 
@@ -16,11 +17,13 @@ pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Op
             if token.is_cancelled() {
                 return None;
             }
+            let (findings, path) = (snapshot.findings(), snapshot.critical_path());
+            let run = RunKnowledge { findings: &findings, path: path.as_deref() };
             let hover = snapshot.with_document(&document, |source| {
                 snapshot
                     .shown_code()
                     .is_none_or(|code| code.is_around(source, line))
-                    .then(|| ide::hover(source, &snapshot.view, &snapshot.findings(), line))
+                    .then(|| ide::hover(source, &snapshot.view, run, line))
                     .flatten()
             });
             let is_markdown = snapshot.abilities.markdown_hover;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ide::{Details, LineRow, LineSection, RichText, Unit};
+use ide::{Details, LineRow, LineSection, RichText, RunKnowledge, Unit};
 use ledger::{LineKey, Ns};
 use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
@@ -25,11 +25,12 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let places = CurrentFiles::new(snapshot, loaded, &documents, Some(&uri));
         let shown = with_metric(&snapshot.view, metric);
         let code = snapshot.shown_code();
-        let findings = snapshot.findings();
+        let (findings, path) = (snapshot.findings(), snapshot.critical_path());
+        let run = RunKnowledge { findings: &findings, path: path.as_deref() };
         let (key, (details, messages)) = places.keys(&uri).into_iter().find_map(|key| {
             let known = places.with_source(key, |source| {
                 let is_shown = code.as_ref().is_none_or(|it| it.lines_of(source).contains(&line));
-                let details = is_shown.then(|| ide::details(source, &shown, &findings, line))??;
+                let details = is_shown.then(|| ide::details(source, &shown, run, line))??;
                 let mut messages = ide::current_messages(source, &findings);
                 messages.retain(|(place, _)| findings[*place].place.line == details.recorded);
                 Some((details, messages))
