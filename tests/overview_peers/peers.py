@@ -187,9 +187,9 @@ def hta(events):
                 if has_communication
                 else None
             )
-        classes = collections.defaultdict(float)
+        classes = collections.defaultdict(dict)
         for _, row in idle.iterrows():
-            classes[row["idle_category"]] += float(row["idle_time"])
+            classes[str(row["stream"])][row["idle_category"]] = float(row["idle_time"])
         delay, call, time = launches["launch_delay"], launches["cpu_duration"], launches["gpu_duration"]
         result[str(ordinal)] = {
             "span": float(temporal["kernel_time(us)"]),
@@ -197,7 +197,7 @@ def hta(events):
             "compute": float(temporal["compute_time(us)"]),
             "non_compute": float(temporal["non_compute_time(us)"]),
             "overlap_percent": None if overlap is None else float(overlap["comp_comm_overlap_pctg"]),
-            "idle_classes": {key: round(classes[key], 3) for key in ("host_wait", "kernel_wait", "other")},
+            "idle_classes": classes,
             "launches": {
                 "count": len(launches),
                 "delay": float(delay.sum()),

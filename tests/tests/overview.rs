@@ -66,7 +66,8 @@ fn a_step_lasts_as_long_as_what_it_launched() {
     assert_eq!(device.utilisation(), Some(0.5));
     assert_eq!((device.launches.count, device.launches.delay), (2, Ns(15_000)));
     assert_eq!((device.span, device.busy), (Ns(130_000), Ns(100_000)));
-    assert_eq!(parts(device.idle.parts()), "host_wait=30");
+    assert_eq!(device.idle.keys().collect::<Vec<_>>(), [&7]);
+    assert_eq!(parts(device.idle[&7].parts()), "host_wait=30");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use ledger::{DeviceOverview, Interval, Ns, Overview};
+use ledger::{DeviceOverview, IdleClasses, Interval, Ns, Overview};
 use loader::{LoadOptions, Watch, load};
 use serde_json::Value;
 use tests::fixtures::repository;
@@ -21,6 +21,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("b200_", "communication", CUSTOM),
     ("b200_", "non_compute", CUSTOM),
     ("b200_", "idle kernel_wait", OVERLAPPING),
+    ("h100_torch2.6_vllm", "kernel", CUSTOM),
+    ("h100_torch2.6_vllm", "compute", CUSTOM),
+    ("h100_torch2.6_vllm", "communication", CUSTOM),
+    ("h100_torch2.6_vllm", "both", CUSTOM),
+    ("h100_torch2.6_vllm", "non_compute", CUSTOM),
+    ("h100_torch2.6_vllm", "idle kernel_wait", OVERLAPPING),
     ("vllm_piecewise_", "idle kernel_wait", OVERLAPPING),
     ("xdit_", "idle kernel_wait", OVERLAPPING),
     ("torch1.8_", "idle host_wait", NO_LAUNCH),
@@ -34,6 +40,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("resnet_ddp_", "idle kernel_wait", NO_LAUNCH),
     ("resnet_ddp_", "idle other", NO_LAUNCH),
     ("b200_", "tensor_core_share", NAMES),
+    ("gh200_", "tensor_core_share", NAMES),
     ("h100_", "tensor_core_share", NAMES),
     ("torch_compile_triton", "tensor_core_share", NAMES),
     ("vllm_", "tensor_core_share", NAMES),
@@ -41,6 +48,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("mi250_", "tensor_core_share", NAMES),
     ("mi300_", "tensor_core_share", NAMES),
     ("nccl_data", "tensor_core_share", NAMES),
+    ("a100_switch", "eligible_share", OPERATORS),
     ("b200_", "eligible_share", OPERATORS),
     ("h100_", "eligible_share", OPERATORS),
     ("xdit_", "eligible_share", OPERATORS),
@@ -152,16 +160,7 @@ impl Check<'_> {
             let share = ours.overlap_share().map(|it| it * 100.0);
             self.equal("overlap_percent", share, percent, 0.0051);
         }
-        let classes = &theirs["idle_classes"];
-        for (class, time) in ours.idle.parts() {
-            let theirs = classes[class].as_f64().expect("a number");
-            self.equal(&format!("idle {class}"), Some(time.as_f64() / 1e3), theirs, 0.5);
-        }
-        let idle: Ns = ours.idle.parts().iter().map(|(_, time)| time).sum();
-        let theirs_in_all =
-            classes.as_object().expect("classes").values().filter_map(Value::as_f64);
-        // HTA's sums are of floats with few digits, and have the negative gaps.
-        self.equal("all classes", Some(idle.as_f64() / 1e3), theirs_in_all.sum(), 100.0);
+        self.idle_classes(ours, &theirs["idle_classes"]);
         let (launches, theirs) = (&ours.launches, &theirs["launches"]);
         self.time("delay", launches.delay, theirs);
         self.time("call", launches.call, theirs);
@@ -174,6 +173,25 @@ impl Check<'_> {
         for (what, count) in counts {
             self.equal(what, Some(count as f64), theirs[what].as_f64().expect("a number"), 0.0);
         }
+    }
+
+    /// What streams waited for, and that no other stream waited.
+    fn idle_classes(&mut self, ours: &DeviceOverview, theirs: &Value) {
+        let theirs = theirs.as_object().expect("streams");
+        let number = |it: &Value| it.as_f64().expect("a number");
+        for (stream, idle) in &ours.idle {
+            let theirs = &theirs.get(&stream.to_string()).unwrap_or(&Value::Null);
+            for (class, time) in idle.parts() {
+                let theirs = theirs.get(class).map_or(0.0, number);
+                self.equal(&format!("idle {class}"), Some(time.as_f64() / 1e3), theirs, 0.5);
+            }
+        }
+        let classes =
+            |it: &Value| it.as_object().expect("classes").values().map(number).sum::<f64>();
+        let theirs_in_all: f64 = theirs.values().map(classes).sum();
+        let ours_in_all: Ns = ours.idle.values().map(IdleClasses::sum).sum();
+        // HTA's sums are of floats with few digits, and have the negative gaps.
+        self.equal("all classes", Some(ours_in_all.as_f64() / 1e3), theirs_in_all, 100.0);
     }
 
     /// A time in nanoseconds against microseconds that went through floats.

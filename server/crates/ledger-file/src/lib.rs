@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -374,7 +374,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 9 "));
+        let head = format!("perfline ledger {VERSION} ");
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(head.as_bytes()));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 
@@ -392,9 +393,10 @@ mod tests {
     #[test]
     fn what_cannot_be_believed_is_refused() {
         assert_eq!(read(b"{}"), Err(Error::NoLedger));
-        let newer = b"perfline ledger 10 2.0.0\nxyz";
-        let version = Error::Version { found: "10".to_owned(), by: "2.0.0".to_owned() };
-        assert_eq!(read(newer), Err(version));
+        let newer = format!("perfline ledger {} 2.0.0\nxyz", VERSION + 1);
+        let found = (VERSION + 1).to_string();
+        let version = Error::Version { found, by: "2.0.0".to_owned() };
+        assert_eq!(read(newer.as_bytes()), Err(version));
         let mut bytes = unpacked(&sample());
         bytes.push(0);
         assert_eq!(read(&bytes), Err(Error::Damaged));

@@ -677,8 +677,8 @@ mod tests {
                  0       0         60 %           40 %     45.5 %          25 %      50 %         2.5 %
 
             Why streams were idle
-              rank  device  idle  the host was late  between kernels
-                 0       0  4 ms               75 %             25 %
+              rank  device  stream  idle  the host was late  between kernels
+                 0       0       7  4 ms               75 %             25 %
 
             Launches
               rank  device  launches  mean call  mean delay  longest  < 10 µs

@@ -214,15 +214,15 @@ fn usage(devices: &[DeviceOfRank<'_>]) -> Section {
 
 fn idle(devices: &[DeviceOfRank<'_>]) -> Section {
     let parts = shares(IDLE, IdleClasses::default().parts());
-    let columns = numbers(Unit::Ns, ["idle"]).into_iter().chain(parts);
+    let columns = [Column::number("stream", Unit::Count), Column::number("idle", Unit::Ns)];
+    let columns = columns.into_iter().chain(parts);
     let mut section = by_device("stream-idle", "Why streams were idle", columns);
     for device in devices {
-        let parts = device.usage.idle.parts().map(|(_, part)| part);
-        let sum: Ns = parts.iter().sum();
-        if sum != Ns::ZERO {
+        for (&stream, it) in &device.usage.idle {
+            let sum = it.sum();
             let mut row = device.cells();
-            row.push(Cell::duration(sum));
-            row.extend(parts.map(|part| Cell::part(part, sum)));
+            row.extend([Cell::integer(stream), Cell::duration(sum)]);
+            row.extend(it.parts().map(|(_, part)| Cell::part(part, sum)));
             section.rows.push(row);
         }
     }

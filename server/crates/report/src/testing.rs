@@ -102,7 +102,11 @@ fn overview() -> Overview {
         span: Ns(16_000_000),
         busy: Ns(12_000_000),
         exposed_communication: Ns(400_000),
-        idle: IdleClasses { host_wait: Ns(3_000_000), kernel_wait: Ns(1_000_000), other: Ns(0) },
+        idle: [(
+            7,
+            IdleClasses { host_wait: Ns(3_000_000), kernel_wait: Ns(1_000_000), other: Ns(0) },
+        )]
+        .into(),
         launches: LaunchSummary {
             count: 84,
             delay: Ns(8_400_000),

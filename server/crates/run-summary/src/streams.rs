@@ -6,19 +6,21 @@ use ledger::{IdleClasses, Ns, StreamQueue};
 use profile::{DeviceEventId, Profile};
 use recorded::{IdleCause, Launches};
 
-/// Idle time of all streams that `events` (of one device, in order of start) ran on.
+/// Idle time of each stream that `events` (of one device, in order of start) ran on.
 pub(crate) fn idle(
     profile: &Profile,
     launches: &Launches,
     events: &[DeviceEventId],
-) -> IdleClasses {
+) -> BTreeMap<i64, IdleClasses> {
     let (host, device) = (&profile.host, &profile.device);
-    let mut idle = IdleClasses::default();
+    let mut idle: BTreeMap<i64, IdleClasses> = BTreeMap::new();
     let mut busy_until: BTreeMap<i64, Ns> = BTreeMap::new();
     for &event in events {
         let (start, end) = (device.start[event.index()], device.end(event));
-        let until = busy_until.entry(device.stream[event.index()]).or_insert(start);
+        let stream = device.stream[event.index()];
+        let until = busy_until.entry(stream).or_insert(start);
         if *until < start {
+            let idle = idle.entry(stream).or_default();
             let launched = launches.launch(event).map(|launch| host.start[launch.index()]);
             let class = match IdleCause::of(*until, start, launched) {
                 IdleCause::Host => &mut idle.host_wait,

@@ -135,8 +135,10 @@ pub fn launch_bound_run(ledger: &Ledger) -> Option<LaunchBoundRun> {
         kernel += parts.kernel;
         host += parts.runtime + parts.cpu + parts.other;
         for device in overview.devices.values() {
-            late += device.idle.host_wait;
-            idle += device.idle.host_wait + device.idle.kernel_wait + device.idle.other;
+            for stream in device.idle.values() {
+                late += stream.host_wait;
+                idle += stream.sum();
+            }
             launches = launches.saturating_add(device.launches.count);
             shorter_than_call = shorter_than_call.saturating_add(device.launches.shorter_than_call);
         }

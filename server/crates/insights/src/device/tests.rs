@@ -520,8 +520,9 @@ fn a_run_that_is_launch_bound() {
         let device = overview.devices.get_mut(&0).unwrap();
         device.launches =
             LaunchSummary { count: launches, shorter_than_call: 9, ..LaunchSummary::default() };
-        device.idle =
+        let idle =
             IdleClasses { host_wait: Ns(late), other: Ns(100 - late), ..IdleClasses::default() };
+        device.idle = [(7, idle)].into();
         launch_bound_run(&ledger)
     };
     let expected =

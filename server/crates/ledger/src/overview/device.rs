@@ -58,8 +58,8 @@ pub struct DeviceOverview {
     pub exposed_communication: Ns,
     /// Merged time of copies and fills while neither compute nor communication ran.
     pub exposed_memory: Ns,
-    /// What the gaps between the events of each stream waited for, summed over streams.
-    pub idle: IdleClasses,
+    /// What the gaps between the events of each stream waited for, by stream.
+    pub idle: BTreeMap<i64, IdleClasses>,
     /// How work reached the device.
     pub launches: LaunchSummary,
     /// What had been launched and not begun, by stream.
@@ -241,6 +241,12 @@ impl DeviceOverview {
 }
 
 impl IdleClasses {
+    /// All of it.
+    #[must_use]
+    pub fn sum(&self) -> Ns {
+        self.parts().into_iter().fold(Ns::ZERO, |sum, (_, part)| sum.saturating_add(part))
+    }
+
     /// The three classes with stable names.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, Ns); 3] {

@@ -92,7 +92,7 @@ impl DeviceOverview {
         self.overlapped.gain(other.overlapped);
         self.exposed_communication.gain(other.exposed_communication);
         self.exposed_memory.gain(other.exposed_memory);
-        self.idle.merge(&other.idle);
+        merge_map(&mut self.idle, &other.idle, IdleClasses::merge);
         self.launches.merge(&other.launches);
         merge_map(&mut self.queues, &other.queues, StreamQueue::merge);
         merge_map(&mut self.copies, &other.copies, Copies::merge);
@@ -174,7 +174,7 @@ mod tests {
                 name: name.to_owned(),
                 steps_span: ns(2),
                 occupancy_time: amounts[3].into(),
-                idle: IdleClasses { host_wait: ns(4), kernel_wait: ns(5), other: ns(6) },
+                idle: [(7, IdleClasses { host_wait: ns(4), kernel_wait: ns(5), other: ns(6) })].into(),
                 launches: LaunchSummary { count: 1, delay: ns(7), longest_delay: ns(8), ..LaunchSummary::default() },
                 copies: [(name.to_owned(), Copies { count: 1, bytes: Bytes(amounts[9]), time: ns(10) })].into(),
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
