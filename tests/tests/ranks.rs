@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use ledger::{CollectiveKind, Ledger, Ns};
 use loader::{LoadOptions, Watch, load};
-use ranks::Comparison;
+use ranks::{CauseReason, Comparison};
 use tests::fixtures::repository;
 
 /// The books of the traces below a folder, all ranks together.
@@ -180,7 +180,7 @@ fn ranks_of_one_machine_have_one_clock() {
 fn each_line_says_what_each_rank_spends_on_it() {
     let ledger = fixture("late_rank.slow_line");
     let of_rank = |books: &ledger::LineBooks, rank: u32| -> Ns {
-        books.by_thread.iter().filter(|(it, _)| it.rank == rank).map(|(_, time)| time).sum()
+        books.by_rank.iter().filter(|it| it.rank == rank).map(|it| it.host).sum()
     };
     let on_ranks = |books: &ledger::LineBooks| (0..4).map(|it| of_rank(books, it)).sum::<Ns>();
     assert!(ledger.lines.values().all(|it| on_ranks(it) == it.cpu_own));
@@ -513,4 +513,22 @@ fn kernels_without_arguments_have_their_ranks_in_the_range_around_the_launch() {
     let compared = compared(&nccl(&ranks));
     let expected = [(0, 1, Some(1024), 500, 0, 101)];
     assert_eq!((message_rows(&compared).as_slice(), compared.unmatched), (&expected[..], 0));
+}
+
+#[test]
+fn why_a_rank_takes_longer_is_said() {
+    let it = compared(&fixture("uneven_rank.long_batches"));
+    let late = it.straggler.expect("a straggler");
+    // Its sequences are three times as long.
+    let Some(CauseReason::LargerInputs { here, others }) = late.cause.expect("a cause").reason
+    else {
+        panic!("the inputs are larger");
+    };
+    assert!((2.5..3.1).contains(&(here as f64 / others as f64)), "{here} and {others}");
+    // The line takes that much longer.
+    assert!(Ns(1_000_000) < late.saving, "{:?}", late.saving);
+    for name in ["late_rank.slow_line", "late_rank.slow_data"] {
+        let cause = compared(&fixture(name)).straggler.and_then(|it| it.cause).expect("a cause");
+        assert_eq!(cause.reason, None, "{name}: the same number of inputs");
+    }
 }

@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "captured_stacks",
         "compile_log",
         "inferred",
+        "input_elements",
         "line_log",
         "origins",
         "same_run",

@@ -22,7 +22,7 @@ pub(crate) use charges::Charges;
 pub(crate) use communication::communication;
 pub(crate) use compiled::note_compiled;
 pub(crate) use critical_path::critical_paths;
-pub(crate) use device::{charge_devices, device_stacks};
+pub(crate) use device::{DeviceCharges, charge_devices, device_stacks};
 pub(crate) use loops::loops;
 pub(crate) use memory_holders::memory_holders;
 pub(crate) use modules::{MODULE, module_class, modules_that_ran};

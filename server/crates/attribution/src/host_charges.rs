@@ -167,6 +167,8 @@ pub(crate) struct HostCharges {
     pub(crate) callees: FxHashMap<(LineId, StrId), Call>,
     /// Outermost operators by line.
     pub(crate) ops: Vec<u64>,
+    /// Elements of the tensors that outermost operators took, by charged line.
+    pub(crate) elements: Vec<u64>,
     /// Outermost operators by charged line and name.
     pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
     /// Device idle time by node, the empty stack left out.

@@ -35,6 +35,7 @@ mod graph_replays;
 mod graphless_runs;
 mod host_charges;
 mod inferred;
+mod input_elements;
 mod line_log;
 mod modules;
 mod names;

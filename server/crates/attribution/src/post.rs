@@ -3,7 +3,7 @@
 use device_memory::MemoryCharges;
 use ledger::{
     Books, Bytes, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, Metric, Ns,
-    Reason, ThreadKey, share_of,
+    RankShare, Reason, ThreadKey, share_of,
 };
 use line_stacks::{
     FusedLines, LineId, Lines, Node, Stacks, amount, evidence_by_line, function, grow_to, line_key,
@@ -11,7 +11,8 @@ use line_stacks::{
 };
 use profile::{LaunchShapeId, Profile, StrId};
 
-use crate::charge::{Charges, MODULE, loops, module_class};
+use crate::charge::{Charges, DeviceCharges, MODULE, loops, module_class};
+use crate::host_charges::HostCharges;
 
 /// Builds the ledger of one recording.
 pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
@@ -269,16 +270,28 @@ fn post_own(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     for (&(line, step), &time) in &device.steps {
         books[line.index()].steps.entry(step).or_default().cuda += time;
     }
-    for (thread, by_line) in host.by_thread.iter().enumerate() {
-        let key = thread_key(charges, thread);
-        for (line, &time) in by_line.iter().filter(|(_, time)| **time != Ns::ZERO) {
-            *books[line.index()].by_thread.entry(key.clone()).or_default() += time;
+    for (line, share) in shares_by_line(host, device).into_iter().enumerate() {
+        if share != RankShare::default() {
+            books[line].by_rank.add(&RankShare { rank: charges.rank, ..share });
         }
     }
-    for (&(line, ordinal), &time) in &device.by_device {
-        let key = DeviceKey { rank: charges.rank, device: ordinal };
-        *books[line.index()].by_device.entry(key).or_default() += time;
+}
+
+/// What charged lines cost on a rank, without its number.
+fn shares_by_line(host: &HostCharges, device: &DeviceCharges) -> Vec<RankShare> {
+    let mut shares: Vec<RankShare> = Vec::new();
+    for (line, &time) in host.by_thread.iter().flatten() {
+        let share = grow_to(&mut shares, line.index());
+        share.host += time;
+        share.longest_thread = share.longest_thread.max(time);
     }
+    for (line, &time) in device.own.iter().enumerate() {
+        grow_to(&mut shares, line).device += time;
+    }
+    for (line, &elements) in host.elements.iter().enumerate() {
+        grow_to(&mut shares, line).elements = elements;
+    }
+    shares
 }
 
 /// Kernels, operators, callees, and what was waited for.

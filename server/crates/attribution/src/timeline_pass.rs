@@ -14,6 +14,7 @@ use crate::checkpoints::CheckpointFrame;
 use crate::event_stacks::{EventStacks, line_in_frame};
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept, ThreadTime};
 use crate::inferred::Inferred;
+use crate::input_elements::InputElements;
 use crate::names::{CallStacks, Names, PythonName};
 use crate::options::AttributionOptions;
 use crate::origins::Origins;
@@ -115,6 +116,7 @@ pub(crate) fn timeline_pass<'a>(
         gaps: known.gaps,
         paths: known.paths,
         inferred,
+        elements: InputElements::default(),
         origins,
         events,
         charges,
@@ -272,6 +274,7 @@ struct Pass<'a, 'b> {
     gaps: &'b IdleGaps,
     paths: &'b CriticalPaths,
     inferred: Inferred,
+    elements: InputElements,
     origins: Origins,
     events: EventStacks<'a>,
     charges: HostCharges,
@@ -452,6 +455,8 @@ impl<'a> Pass<'a, '_> {
                 self.charges.operators.entry((charged, host.name[open.id.index()])).or_default();
             operator.calls += 1;
             operator.cpu += host.duration[open.id.index()];
+            *grow_to(&mut self.charges.elements, charged.index()) +=
+                self.elements.of(self.profile, host.operators.input_dims[row]);
         }
         let is_backward =
             host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0;

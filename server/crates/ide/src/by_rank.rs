@@ -135,7 +135,7 @@ pub(crate) fn ranks(scale: &ViewScale<'_>, books: &LineBooks) -> Option<LineSect
 
 #[cfg(test)]
 mod tests {
-    use ledger::{DeviceKey, Ledger, ThreadKey};
+    use ledger::{Ledger, RankShare, ThreadKey};
 
     use super::*;
     use crate::testing::{FILE, ledger};
@@ -149,9 +149,9 @@ mod tests {
         let mut books = LineBooks::clone(&ledger.lines[&key]);
         for (rank, &time) in (0..).zip(times) {
             let thread = ThreadKey { rank, thread: "1".to_owned() };
-            ledger.threads.insert(thread.clone(), Ns(200_000_000));
+            ledger.threads.insert(thread, Ns(200_000_000));
             if time != 0 {
-                books.by_thread.insert(thread, Ns(1_000_000 * time));
+                books.by_rank.add(&RankShare::of_thread(rank, Ns(1_000_000 * time)));
             }
         }
         (ledger, books)
@@ -183,8 +183,10 @@ mod tests {
     fn shown(times: &[i64], on_device: bool) -> Vec<String> {
         let (ledger, mut books) = run(times);
         if on_device {
-            let time = |rank| (DeviceKey { rank, device: 0 }, Ns(20_000_000));
-            books.by_device = (0..times.len() as u32).map(time).collect();
+            for rank in 0..times.len() as u32 {
+                let device = Ns(20_000_000);
+                books.by_rank.add(&RankShare { rank, device, ..RankShare::default() });
+            }
         }
         let section = ranks(&ViewScale::new(&ledger, &View::default()), &books);
         let text = crate::sections::as_plain_text(section.as_slice());

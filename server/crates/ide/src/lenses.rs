@@ -323,9 +323,9 @@ mod tests {
         for rank in 0..2 {
             fixture.ledger.threads.insert(thread(rank), Ns(10_000_000));
         }
-        for (books, times) in fixture.ledger.lines.values_mut().zip([[1, 8], [1, 2]]) {
-            let times = (0..).zip(times).map(|(rank, time)| (thread(rank), Ns(1_000_000 * time)));
-            books.by_thread = times.collect();
+        for (books, times) in fixture.ledger.lines.values_mut().zip([[1_i64, 8], [1, 2]]) {
+            let share = |(rank, time)| ledger::RankShare::of_thread(rank, Ns(1_000_000 * time));
+            books.by_rank = (0..).zip(times).map(share).collect();
         }
         let expected = ["1 f: 30 % of the step · 10 ms · r1, others 2 ms 1..=3"];
         assert_eq!(titles(&fixture, &View::default()), expected);

@@ -289,7 +289,7 @@ mod tests {
             cpu_own: Ns(70),
             cpu_total: Ns(80),
             steps: [(3, PerStep { cpu: Ns(70), ..PerStep::default() })].into(),
-            by_thread: [(thread.clone(), Ns(70))].into(),
+            by_rank: [ledger::RankShare::of_thread(1, Ns(70))].into_iter().collect(),
             ..LineBooks::default()
         };
         ledger.lines.insert(key.clone(), Box::new(books));

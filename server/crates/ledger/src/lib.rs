@@ -22,6 +22,7 @@ mod merge;
 mod modules;
 mod overview;
 mod patterns;
+mod rank_share;
 mod split;
 mod unit;
 
@@ -51,6 +52,7 @@ pub use overview::{
     TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
+pub use rank_share::{RankShare, RankShares};
 pub use split::share_of;
 pub use unit::Unit;
 pub use units::{Bytes, CompilePhases, Ns};

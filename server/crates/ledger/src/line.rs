@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::amount::Amount;
 use crate::{
-    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, LineKey, Ns, Pattern, PatternBooks,
-    Precision, SegmentTime, TensorCores, ThreadKey,
+    Arithmetic, Bytes, KernelClass, Launching, LineKey, Ns, Pattern, PatternBooks, Precision,
+    RankShares, SegmentTime, TensorCores,
 };
 
 /// How a line is known, best first. Where several kinds meet on one line, the weakest is reported.
@@ -154,10 +154,8 @@ pub struct LineBooks {
     pub live: Bytes,
     /// `cpu_own`, `cuda_own`, `sync`, `waiting` and `gpu_idle` by step number; steps with nothing are absent.
     pub steps: BTreeMap<u32, PerStep>,
-    /// `cuda_own` by device.
-    pub by_device: BTreeMap<DeviceKey, Ns>,
-    /// `cpu_own` by thread.
-    pub by_thread: BTreeMap<ThreadKey, Ns>,
+    /// What the line costs on each rank.
+    pub by_rank: RankShares,
     /// Device time of collectives launched, by the rule of `cuda_own`.
     pub comm: Ns,
     /// Of this, the time during which no compute kernel ran on the device. An instant at which several collectives ran counts
@@ -191,16 +189,6 @@ pub struct LineBooks {
     pub patterns: BTreeMap<Pattern, PatternBooks>,
 }
 
-/// Times by rank; ranks without any are absent.
-fn added_up(times: impl Iterator<Item = (u32, Ns)>) -> BTreeMap<u32, Ns> {
-    let mut by_rank: BTreeMap<u32, Ns> = BTreeMap::new();
-    for (rank, time) in times {
-        let sum = by_rank.entry(rank).or_default();
-        *sum = sum.saturating_add(time);
-    }
-    by_rank
-}
-
 impl LineBooks {
     /// Floating-point operations in all precisions, by the rule of `cuda_own`.
     #[must_use]
@@ -208,16 +196,16 @@ impl LineBooks {
         Arithmetic::sum(&self.arithmetic).flops
     }
 
-    /// [`Self::by_thread`], added up by rank.
+    /// `cpu_own` by rank; ranks without any are absent.
     #[must_use]
     pub fn host_by_rank(&self) -> BTreeMap<u32, Ns> {
-        added_up(self.by_thread.iter().map(|(thread, &time)| (thread.rank, time)))
+        self.by_rank.times(|it| it.host)
     }
 
-    /// [`Self::by_device`], added up by rank.
+    /// `cuda_own` by rank; ranks without any are absent.
     #[must_use]
     pub fn device_by_rank(&self) -> BTreeMap<u32, Ns> {
-        added_up(self.by_device.iter().map(|(device, &time)| (device.rank, time)))
+        self.by_rank.times(|it| it.device)
     }
 
     /// Whether nothing was charged to the line. What is not looked at is a part of what is: own and self time of total
@@ -257,8 +245,7 @@ impl LineBooks {
             peak: _,
             live: _,
             steps: _,
-            by_device: _,
-            by_thread: _,
+            by_rank: _,
             comm,
             comm_exposed,
             arithmetic,

@@ -180,8 +180,7 @@ impl LineBooks {
             peak,
             live,
             steps,
-            by_device,
-            by_thread,
+            by_rank,
             comm,
             comm_exposed,
             arithmetic,
@@ -233,8 +232,7 @@ impl LineBooks {
         self.peak.gain(*peak);
         self.live.gain(*live);
         merge_map(&mut self.steps, steps, PerStep::merge);
-        merge_map(&mut self.by_device, by_device, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.by_thread, by_thread, |mine, theirs| mine.gain(*theirs));
+        self.by_rank.merge(by_rank);
         self.comm.gain(*comm);
         self.comm_exposed.gain(*comm_exposed);
         merge_map(&mut self.arithmetic, arithmetic, Arithmetic::merge);
@@ -368,9 +366,9 @@ mod tests {
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
         ModuleKey, Ns, Operator, PathCollective, PathPiece, PathTime, Pattern, PatternBooks,
-        PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, RankPaths, Reason,
-        RecomputeTime, RecordingCost, SegmentTime, SourceFile, SourceFit, StepPath, ThreadKey,
-        TimeRange,
+        PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, RankPaths, RankShare,
+        Reason, RecomputeTime, RecordingCost, SegmentTime, SourceFile, SourceFit, StepPath,
+        ThreadKey, TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -447,8 +445,7 @@ mod tests {
                 peak: bytes(18),
                 live: bytes(19),
                 steps: [(step, PerStep { cpu: ns(20), cuda: ns(21), sync: Ns(1), gpu_idle: Ns(2), waiting: Ns(3) })].into(),
-                by_device: [(DeviceKey { rank, device: 0 }, ns(22))].into(),
-                by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, ns(23))].into(),
+                by_rank: [RankShare { rank, host: ns(22), longest_thread: ns(4), device: ns(23), elements: n(5) }].into_iter().collect(),
                 products: [(ProductSizes { batch: 1, m: n(1), n: 2, k: 3 }, ns(22))].into(),
                 kernel_table: [(KernelKey { name: name(), grid: [1; 3], block: [2; 3] }, kernel)].into(),
                 operators: [(name(), Operator { calls: 1, cpu: ns(3), cuda: ns(7) })].into(),

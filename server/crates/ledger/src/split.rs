@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Allocation, Arithmetic, Bytes, Call, Kernel, Launching, LineBooks, Ns, Operator, PerStep,
-    RecomputeTime, RecordingCost, SegmentTime,
+    RankShare, RecomputeTime, RecordingCost, SegmentTime,
 };
 
 /// One of `n` equal parts of an amount that is not negative. What is left over goes to the first parts, one unit each, so that
@@ -88,8 +88,7 @@ impl LineBooks {
             peak,
             live,
             steps,
-            by_device,
-            by_thread,
+            by_rank,
             comm,
             comm_exposed,
             arithmetic,
@@ -184,8 +183,19 @@ impl LineBooks {
                     waiting: time(waiting),
                 }
             }),
-            by_device: each(by_device, time),
-            by_thread: each(by_thread, time),
+            by_rank: {
+                let shares = by_rank.iter().map(|it| {
+                    let RankShare { rank, host, longest_thread, device, elements } = it;
+                    RankShare {
+                        rank: *rank,
+                        host: time(host),
+                        longest_thread: time(longest_thread),
+                        device: time(device),
+                        elements: count(elements),
+                    }
+                });
+                shares.collect()
+            },
             comm: time(comm),
             comm_exposed: time(comm_exposed),
             arithmetic: each(arithmetic, work),

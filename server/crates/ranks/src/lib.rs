@@ -34,4 +34,4 @@ pub use rank_steps::{RankStep, rank_steps};
 pub use rank_summary::RankSummary;
 pub use replay::JobReplay;
 pub use spread::{LineDifference, Side, Spread, differences, median, ranks_of, times_by_rank};
-pub use straggler::{Cause, Straggler};
+pub use straggler::{Cause, CauseReason, Straggler};

@@ -137,7 +137,7 @@ pub fn median(mut times: Vec<Ns>) -> Ns {
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Interval, Overview, ThreadKey};
+    use ledger::{Interval, Overview, RankShare};
 
     use super::*;
 
@@ -163,10 +163,10 @@ mod tests {
             ledger.overviews.insert(rank, Overview { steps, ..Overview::default() });
         }
         for (line, times) in [(1, [20, 10]), (2, [10, 40]), (3, [0, 8])] {
-            let thread = |rank| ThreadKey { rank, thread: "1".to_owned() };
-            let by_thread = (0..).zip(times).map(|(rank, time)| (thread(rank), Ns(time))).collect();
+            let shares = (0..).zip(times);
+            let by_rank = shares.map(|(rank, time)| RankShare::of_thread(rank, Ns(time))).collect();
             let key = LineKey { file: "a.py".to_owned(), line };
-            let books = LineBooks { by_thread, ..LineBooks::default() };
+            let books = LineBooks { by_rank, ..LineBooks::default() };
             ledger.lines.insert(key, Box::new(books));
         }
         let found = differences(&ledger, 1, 0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Ledger, LineKey, Ns};
+use ledger::{Ledger, LineBooks, LineKey, Ns, Pattern};
 
 use crate::matching::{Matched, Part};
 use crate::rank_summary::RankSummary;
@@ -15,8 +15,14 @@ const MIN_EXPLAINED: f64 = 0.3;
 /// Share (of 1) of the mean step of the ranks that a lateness must reach.
 const MIN_LATENESS: f64 = 0.05;
 
-/// Share (of 1) of the lateness that a line must explain so that most steps are enough.
+/// Share (of 1) of the lateness that a line must explain so that most steps are enough, where the reason does not show.
 const ALONE_EXPLAINED: f64 = 0.5;
+
+/// Share (of 1) of what a line takes longer that a pause must explain to be named.
+const PAUSE_EXPLAINED: f64 = 0.5;
+
+/// From how many times the elements of the other ranks on inputs are larger.
+const LARGER_INPUTS: f64 = 1.2;
 
 /// Share (of 1) of the mean step that the lateness must reach for that: on a busy machine ranks with equal work are late by
 /// less, and some line always takes longer on one of them.
@@ -61,6 +67,36 @@ pub struct Cause {
     pub others: Ns,
     /// Whether it is device time.
     pub is_on_device: bool,
+    /// Why it takes longer there, where that shows.
+    pub reason: Option<CauseReason>,
+}
+
+/// Why a line takes longer on one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CauseReason {
+    /// Python's garbage collector.
+    Collecting,
+    /// `torch.compile` at work.
+    Compiling,
+    /// Its operators take more.
+    LargerInputs {
+        /// Elements of their tensors per step, or of the recording without steps.
+        here: u64,
+        /// The median of the other ranks.
+        others: u64,
+    },
+}
+
+impl CauseReason {
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Collecting => "collecting",
+            Self::Compiling => "compiling",
+            Self::LargerInputs { .. } => "larger_inputs",
+        }
+    }
 }
 
 /// The rank with the largest lateness, if that is a notable share of the step.
@@ -100,10 +136,11 @@ pub(crate) fn straggler(
     let is_explained = cause.as_ref().is_some_and(|it| {
         let explained = (it.here - it.others).as_f64();
         let communicates = |part: &Part| part.line.as_ref() == Some(&it.line);
-        // Of a line that communicates the time depends on the other ranks, too.
-        ALONE_EXPLAINED * lateness.as_f64() <= explained
-            && ALONE_LATENESS * mean_step <= lateness.as_f64()
-            && !matched.iter().flat_map(|it| &it.parts).any(communicates)
+        // Of a line that communicates the time depends on the other ranks, too; what it works on does not.
+        let is_clear = it.reason.is_some()
+            || ALONE_EXPLAINED * lateness.as_f64() <= explained
+                && !matched.iter().flat_map(|it| &it.parts).any(communicates);
+        is_clear && ALONE_LATENESS * mean_step <= lateness.as_f64()
     });
     if !is_lasting(&net(worst.rank), lateness, is_explained) {
         return None;
@@ -170,13 +207,52 @@ fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Opt
                 here: here.map_or(Ns::ZERO, per_step),
                 others: median(others.map(per_step).collect()),
                 is_on_device,
+                reason: None,
             }
         });
         let most = causes.max_by_key(|it| it.here - it.others)?;
         let explained = (most.here - most.others).as_f64();
         (MIN_EXPLAINED * lateness.as_f64() <= explained).then_some(most)
     };
-    most(true).or_else(|| most(false))
+    let mut cause = most(true).or_else(|| most(false))?;
+    cause.reason = reason(ledger, ranks, rank, &cause);
+    Some(cause)
+}
+
+/// Why the line of `cause` takes longer on `rank`.
+fn reason(ledger: &Ledger, ranks: &[RankSummary], rank: u32, cause: &Cause) -> Option<CauseReason> {
+    let books = ledger.lines.get(&cause.line)?;
+    let late = ranks.iter().find(|it| it.rank == rank)?;
+    let n_steps = i64::try_from(late.steps.max(1)).unwrap_or(i64::MAX);
+    let excess = (cause.here - cause.others).saturating_mul(n_steps);
+    // Pauses are added up over the ranks: what the others did not have time for was on this one.
+    let on_others: Ns = books.by_rank.iter().filter(|it| it.rank != rank).map(|it| it.host).sum();
+    let is_paused_by = |pattern| {
+        let paused = books.patterns.get(&pattern).map_or(Ns::ZERO, |it| it.cpu);
+        let here = paused.saturating_sub(on_others).as_f64();
+        !cause.is_on_device && PAUSE_EXPLAINED * excess.as_f64() <= here
+    };
+    let pauses = [
+        (Pattern::GarbageCollection, CauseReason::Collecting),
+        (Pattern::Compilation, CauseReason::Compiling),
+    ];
+    let pause = pauses.into_iter().find(|(pattern, _)| is_paused_by(*pattern));
+    pause.map(|(_, reason)| reason).or_else(|| larger_inputs(books, ranks, rank))
+}
+
+/// Whether what the operators of a line take on `rank` is larger than on the others.
+fn larger_inputs(books: &LineBooks, ranks: &[RankSummary], rank: u32) -> Option<CauseReason> {
+    let mut here = 0;
+    let mut others = Vec::new();
+    for it in ranks {
+        let share = books.by_rank.iter().find(|share| share.rank == it.rank);
+        let per_step = share.map_or(0, |share| share.elements) / it.steps.max(1);
+        if it.rank == rank { here = per_step } else { others.push(per_step) }
+    }
+    others.sort_unstable();
+    let others = *others.get(others.len() / 2).filter(|it| **it != 0)?;
+    let is_larger = LARGER_INPUTS * others as f64 <= here as f64;
+    is_larger.then_some(CauseReason::LargerInputs { here, others })
 }
 
 #[cfg(test)]

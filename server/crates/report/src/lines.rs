@@ -512,7 +512,7 @@ mod tests {
     use super::*;
 
     use expect_test::expect;
-    use ledger::{RecomputeTime, SourceFile, ThreadKey};
+    use ledger::{RankShare, RecomputeTime, SourceFile};
     use loader::Run;
 
     use crate::testing::{recording, sources, training};
@@ -593,14 +593,14 @@ mod tests {
     #[test]
     fn csv_of_several_ranks_says_which_is_the_worst() {
         let mut run = training();
-        let thread = |rank| ThreadKey { rank, thread: "1".to_owned() };
         for rank in 0..3 {
             run.merged.overviews.entry(rank).or_default();
         }
         let key = LineKey { file: "train.py".to_owned(), line: 17 };
         let times = [(0, 1_000_000), (1, 4_500_000), (2, 500_000)];
         let books = run.merged.lines.get_mut(&key).unwrap();
-        books.by_thread = times.map(|(rank, time)| (thread(rank), Ns(time))).into();
+        let shares = times.map(|(rank, time)| RankShare::of_thread(rank, Ns(time)));
+        books.by_rank = shares.into_iter().collect();
         let text = csv(&run);
         let header = text.lines().next().unwrap();
         assert!(

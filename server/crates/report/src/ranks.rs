@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ::ranks::{
-    Comparison, LineCommunication, LineDifference, RankStep, RankSummary, Side, differences,
-    rank_steps, ranks_of,
+    CauseReason, Comparison, LineCommunication, LineDifference, RankStep, RankSummary, Side,
+    differences, rank_steps, ranks_of,
 };
 use ledger::{LineKey, Ns};
 
@@ -418,6 +418,7 @@ pub fn write_json(
         compared.straggler.iter().map(|it| {
             let cause = it.cause.as_ref();
             let [file, number] = place_fields(recording, cause.map(|it| &it.line));
+            let reason = cause.and_then(|it| it.reason).map(CauseReason::name);
             let [waits_file, waits_line] = place_fields(recording, it.waits_at.as_ref());
             object(&[
                 ("rank", FieldValue::number(it.rank)),
@@ -431,6 +432,7 @@ pub fn write_json(
                 ("waits_at_line", waits_line),
                 ("here_us", or_null(cause.map(|it| time(it.here).json()))),
                 ("others_us", or_null(cause.map(|it| time(it.others).json()))),
+                ("reason", or_null(reason.map(|it| FieldValue::text(it).json()))),
             ])
         }),
     )?;

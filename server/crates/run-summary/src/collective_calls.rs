@@ -15,6 +15,9 @@ use crate::message_ends::{self, Batches, KernelLaunch, text};
 /// A rank that goes on computing this share of the duration before a collective ends waited for its end: ranges on the host end late.
 const BLOCKED_UNTIL: i64 = 20;
 
+/// A rank that computes nothing for this share of the duration of a collective on the host waits for it, however late its range ends.
+const BLOCKED_SHARE: i64 = 2;
+
 /// What ran a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectiveEvent {
@@ -86,12 +89,25 @@ pub fn collective_calls(
     if !found.is_empty() {
         let compute = compute(profile, classes);
         for it in &mut found {
-            let last = it.end - (it.end - it.start) / BLOCKED_UNTIL;
-            let (from, until) = compute.longest_gap(it.start, it.end, last);
-            it.blocked = Blocked { from: from - it.start, until: until - it.start };
+            it.blocked = blocked(it, &compute);
         }
     }
     found
+}
+
+/// When the rank stood still for a collective, if `compute` is when it computed.
+fn blocked(it: &RecordedCollective, compute: &Intervals) -> Blocked {
+    let duration = it.end - it.start;
+    let (mut from, mut until) =
+        compute.longest_gap(it.start, it.end, it.end - duration / BLOCKED_UNTIL);
+    // The thread that ends a range on the host may get no processor for long. A message lasts until somebody waits for it.
+    if matches!(it.event, CollectiveEvent::Host(..)) && !it.kind.is_message() {
+        let longest = compute.longest_gap(it.start, it.end, it.start);
+        if duration <= (longest.1 - longest.0).saturating_mul(BLOCKED_SHARE) {
+            (from, until) = longest;
+        }
+    }
+    Blocked { from: from - it.start, until: until - it.start }
 }
 
 /// When the rank computed: kernels that do not communicate; where there are none, operators but for those that communicate.
@@ -328,5 +344,37 @@ mod tests {
         );
         let sizes = ["Float", "float", "c10::BFloat16", "long int", "Float8_e4m3fn", "TensorList"];
         assert_eq!(sizes.map(element_size), [Some(4), Some(4), Some(2), Some(8), Some(1), None]);
+    }
+
+    #[test]
+    fn a_rank_waits_for_a_collective_on_the_host_whose_range_ends_late() {
+        let on_host = CollectiveEvent::Host(HostEventId::NONE, None);
+        let blocked = |event, kind, compute: &[(i64, i64)]| {
+            let call = RecordedCollective {
+                event,
+                kind,
+                group: ProcessGroup::default(),
+                bytes: None,
+                start: Ns(1_000),
+                end: Ns(2_000),
+                launched: Ns(1_000),
+                sequence: None,
+                blocked: Blocked::default(),
+                message: None,
+            };
+            let compute = compute.iter().map(|&(start, end)| (Ns(start), Ns(end))).collect();
+            let Blocked { from, until } = super::blocked(&call, &compute);
+            (from.0, until.0)
+        };
+        let all_reduce = CollectiveKind::AllReduce;
+        let (late, overlapped) = ([(900, 1_100), (1_700, 2_500)], [(900, 1_600), (1_990, 2_500)]);
+        assert_eq!(blocked(on_host, all_reduce, &late), (100, 700));
+        assert_eq!(blocked(on_host, all_reduce, &overlapped), (600, 990));
+        // Beside which it computes most of the time, and to the end.
+        let beside = [(900, 1_200), (1_500, 2_500)];
+        assert_eq!(blocked(on_host, all_reduce, &beside), (1_000, 1_000));
+        assert_eq!(blocked(on_host, CollectiveKind::PointToPoint, &late), (1_000, 1_000));
+        let on_device = CollectiveEvent::Device(DeviceEventId::from_index(0));
+        assert_eq!(blocked(on_device, all_reduce, &late), (1_000, 1_000));
     }
 }

@@ -177,7 +177,8 @@ pub(crate) struct DeviceCharges {
     /// By node, the empty stack left out.
     pub(crate) kernels: Vec<KernelWork>,
     pub(crate) kernel_table: FxHashMap<(LineId, StrId, LaunchShapeId), Kernel>,
-    pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
+    /// By charged line.
+    pub(crate) own: Vec<Ns>,
     /// Of events that were launched in a step.
     pub(crate) in_steps: Ns,
     /// By charged line and step of the launch.
@@ -221,7 +222,7 @@ pub(crate) fn charge_devices(
         if launch.is_some_and(|it| events.is_recomputed(it)) {
             *grow_to(&mut charges.recomputed, node.index()) += time;
         }
-        *charges.by_device.entry((charged, device.device[row])).or_default() += time;
+        *grow_to(&mut charges.own, charged.index()) += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);
             let is_of_graph = call.is_none() && launches.call(event).is_some();

@@ -2,8 +2,8 @@
 
 use insights::{Finding, RankDetail};
 use ledger::{LineKey, Ns};
-use metrics::numbers::duration;
-use ranks::Straggler;
+use metrics::numbers::{count, duration};
+use ranks::{CauseReason, Straggler};
 
 use super::share;
 
@@ -60,6 +60,7 @@ pub fn straggler(it: &Straggler, name: impl Fn(&LineKey) -> Option<String>) -> S
                 duration(cause.others.as_f64())
             ),
         };
+        text += &cause.reason.map(reason).unwrap_or_default();
     }
     if it.saving != Ns::ZERO {
         let step = if it.steps == 0 { "the run" } else { "a step" };
@@ -68,6 +69,17 @@ pub fn straggler(it: &Straggler, name: impl Fn(&LineKey) -> Option<String>) -> S
         text += &format!("; {so} {step} would be {} shorter", duration(it.saving.as_f64()));
     }
     text
+}
+
+/// Why a line takes longer on one rank, behind that it does.
+fn reason(reason: CauseReason) -> String {
+    match reason {
+        CauseReason::Collecting => ", where Python's garbage collector runs".to_owned(),
+        CauseReason::Compiling => ", where torch.compile compiles".to_owned(),
+        CauseReason::LargerInputs { here, others } => {
+            format!(", for inputs {} times as large", count(here as f64 / others as f64))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -79,8 +91,13 @@ mod tests {
     #[test]
     fn a_straggler_is_named_with_its_cause() {
         let line = |line| LineKey { file: "train.py".to_owned(), line };
-        let cause =
-            Cause { line: line(86), here: Ns(173_000_000), others: Ns(0), is_on_device: false };
+        let cause = Cause {
+            line: line(86),
+            here: Ns(173_000_000),
+            others: Ns(0),
+            is_on_device: false,
+            reason: None,
+        };
         let mut it = Straggler {
             rank: 1,
             lateness: Ns(200_000_000),

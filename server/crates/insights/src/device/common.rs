@@ -1,7 +1,5 @@
 //! What the rules about the device share.
 
-use std::collections::BTreeMap;
-
 use ledger::{Ledger, LineBooks, Ns};
 use metrics::Scale;
 
@@ -31,12 +29,8 @@ pub(super) fn finding(
 /// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
 /// while the thread that called them waits.
 pub(super) fn host_time(books: &LineBooks) -> Ns {
-    let mut ranks: BTreeMap<u32, Ns> = BTreeMap::new();
-    for (thread, &time) in &books.by_thread {
-        let most = ranks.entry(thread.rank).or_default();
-        *most = time.max(*most);
-    }
-    (ranks.values().sum::<Ns>() - books.sync).max(Ns::ZERO)
+    let busy: Ns = books.by_rank.iter().map(|it| it.longest_thread).sum();
+    (busy - books.sync).max(Ns::ZERO)
 }
 
 /// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording says.

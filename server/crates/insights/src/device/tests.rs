@@ -3,7 +3,7 @@
 use ledger::{
     Breakdown, Call, DeviceBooks, DeviceKey, DeviceOverview, IdleClasses, Kernel, KernelClass,
     KernelKey, LaunchSummary, Launching, Ledger, LineBooks, LineKey, LoopBooks, Ns, Operator,
-    Overview, Pattern, PatternBooks, PerStep, ProductSizes, TensorCores, ThreadKey,
+    Overview, Pattern, PatternBooks, PerStep, ProductSizes, RankShare, TensorCores,
 };
 
 use super::{DeviceDetail, LaunchBoundRun, Product, launch_bound_run};
@@ -28,9 +28,8 @@ fn key(line: u32) -> LineKey {
 fn add(ledger: &mut Ledger, line: u32, books: LineBooks) {
     let step =
         PerStep { cpu: books.cpu_own / 2, gpu_idle: books.gpu_idle / 2, ..PerStep::default() };
-    let thread = ThreadKey { rank: 0, thread: "1".to_owned() };
-    let by_thread = [(thread, books.cpu_own)].into();
-    let books = LineBooks { steps: [(1, step), (2, step)].into(), by_thread, ..books };
+    let by_rank = [RankShare::of_thread(0, books.cpu_own)].into_iter().collect();
+    let books = LineBooks { steps: [(1, step), (2, step)].into(), by_rank, ..books };
     ledger.lines.insert(key(line), Box::new(books));
 }
 

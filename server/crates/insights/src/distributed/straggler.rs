@@ -21,7 +21,8 @@ pub(super) static RULE: Rule = Rule {
               share that reaches the threshold. A delay in a few steps does not count.",
     measure: "Collectives, and messages from one rank to one other, are matched over the ranks, and clocks aligned by them. In each, the time before the last rank began is waiting for \
               that rank, or for the one that it stands still for meanwhile; of the ranks that wait, the longest counts. The line named is the one whose own time per step on the late rank is furthest above \
-              the median of the others, if that explains a third of the lateness. The cost is what a step of the job would be shorter by if that line took as long as on the others: \
+              the median of the others, if that explains a third of the lateness. Why is added where it shows: half of the difference is the garbage collector or the compiler, or the operators of the line \
+              take tensors with 1.2 times the elements of the others or more. The cost is what a step of the job would be shorter by if that line took as long as on the others: \
               the ranks are replayed with less work there, and each collective begins when its last rank is there.",
     thresholds: &[MINIMUM, WARNING],
     remedy: "Look at the line on the late rank: more data or longer sequences there, work that only one rank does (logging, evaluation, checkpoints), a \

@@ -2,8 +2,10 @@
 
 use ledger::{
     Blocked, CollectiveCall, CollectiveKind, CollectiveSite, Interval, Ledger, LineBooks, LineKey,
-    Ns, Overview, ProcessGroup, RankCommunication, ThreadKey, TimeRange,
+    Ns, Overview, Pattern, PatternBooks, ProcessGroup, RankCommunication, RankShare, TimeRange,
 };
+
+use ranks::{CauseReason, Comparison};
 
 use crate::{Detail, RankDetail, RuleOptions, find};
 
@@ -57,10 +59,10 @@ fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
 
 /// Gives a line its own time per step on both ranks.
 fn add(ledger: &mut Ledger, line: u32, per_step: [i64; 2]) {
-    let by_thread = per_step.iter().zip(0..).map(|(time, rank)| {
-        (ThreadKey { rank, thread: "1".to_owned() }, Ns(time * i64::from(STEPS)))
-    });
-    let books = LineBooks { by_thread: by_thread.collect(), ..LineBooks::default() };
+    let shares = per_step.iter().zip(0..);
+    let by_rank =
+        shares.map(|(time, rank)| RankShare::of_thread(rank, Ns(time * i64::from(STEPS))));
+    let books = LineBooks { by_rank: by_rank.collect(), ..LineBooks::default() };
     ledger.lines.insert(key(line), Box::new(books));
 }
 
@@ -111,4 +113,40 @@ fn ranks_that_are_late_in_turn_are_alike() {
         .for_each(|it| it.truncate(4));
     add(&mut ledger, 3, [50_000, 50_000]);
     assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn why_a_line_takes_longer_on_the_late_rank() {
+    let reason = |change: &dyn Fn(&mut LineBooks)| {
+        let mut ledger = ledger(|rank, _| if rank == 1 { 700_000 } else { 200_000 });
+        add(&mut ledger, 3, [50_000, 450_000]);
+        ledger.lines.get_mut(&key(3)).into_iter().for_each(|it| change(it));
+        let late = Comparison::new(&ledger).and_then(|it| it.straggler).unwrap();
+        late.cause.unwrap().reason
+    };
+    let steps = i64::from(STEPS);
+    let paused = |pattern, per_step: i64| {
+        move |books: &mut LineBooks| {
+            let cpu = Ns(per_step * steps);
+            books.patterns.insert(pattern, PatternBooks { cpu, ..PatternBooks::default() });
+        }
+    };
+    let takes = |elements: [u64; 2]| {
+        move |books: &mut LineBooks| {
+            for (rank, elements) in (0..).zip(elements) {
+                books.by_rank.add(&RankShare { rank, elements, ..RankShare::default() });
+            }
+        }
+    };
+    assert_eq!(reason(&|_| ()), None);
+    // 250 µs of the difference are half of 400 and 50 that may have been on the other rank.
+    let collecting = Some(CauseReason::Collecting);
+    assert_eq!(reason(&paused(Pattern::GarbageCollection, 250_000)), collecting);
+    assert_eq!(reason(&paused(Pattern::GarbageCollection, 249_000)), None);
+    let compiling = Some(CauseReason::Compiling);
+    assert_eq!(reason(&paused(Pattern::Compilation, 400_000)), compiling);
+    let larger = Some(CauseReason::LargerInputs { here: 24, others: 20 });
+    assert_eq!(reason(&takes([100, 120])), larger);
+    assert_eq!(reason(&takes([100, 115])), None);
+    assert_eq!(reason(&takes([0, 120])), None, "nothing to compare with");
 }

@@ -132,7 +132,10 @@ fn lines_that_differ_over_the_ranks_name_the_worst_beside_their_times() {
     let key = ledger::LineKey { file: "train.py".to_owned(), line: 17 };
     let books = run.merged.lines.get_mut(&key).unwrap();
     let times = [(0, 1_000_000), (1, 9_000_000)];
-    books.by_thread = times.map(|(rank, time)| (thread(rank), ledger::Ns(time))).into();
+    books.by_rank = times
+        .into_iter()
+        .map(|(rank, time)| ledger::RankShare::of_thread(rank, ledger::Ns(time)))
+        .collect();
     let narrow = Terminal { width: Some(80), ..PIPE };
     let shown = shown(&run, &options(), narrow);
     assert!(shown.lines().all(|line| crate::terminal::columns(line) <= 80), "{shown}");

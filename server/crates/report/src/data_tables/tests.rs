@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
-use ledger::{LineKey, Ns, ThreadKey};
+use ledger::{LineKey, Ns, RankShare};
 use loader::Run;
 
 use super::*;
@@ -19,10 +19,10 @@ fn on_three_ranks() -> Run {
         run.merged.overviews.entry(rank).or_default();
     }
     let key = LineKey { file: "train.py".to_owned(), line: 17 };
-    let thread = |rank| ThreadKey { rank, thread: "1".to_owned() };
     let books = run.merged.lines.get_mut(&key).unwrap();
-    books.by_thread =
-        [(0, 1_000_001), (1, 4_500_000)].map(|(rank, ns)| (thread(rank), Ns(ns))).into();
+    let shares = [(0, 1_000_001), (1, 4_500_000)];
+    books.by_rank =
+        shares.into_iter().map(|(rank, ns)| RankShare::of_thread(rank, Ns(ns))).collect();
     let notebook = LineKey { file: "run.ipynb:cell 4".to_owned(), line: 2 };
     let books = run.merged.lines[&key].clone();
     run.merged.lines.insert(notebook, books);
