@@ -455,8 +455,9 @@ impl<'a> Pass<'a, '_> {
                 self.charges.operators.entry((charged, host.name[open.id.index()])).or_default();
             operator.calls += 1;
             operator.cpu += host.duration[open.id.index()];
-            *grow_to(&mut self.charges.elements, charged.index()) +=
-                self.elements.of(self.profile, host.operators.input_dims[row]);
+            let elements = self.elements.of(self.profile, host.operators.input_dims[row]);
+            let sum = grow_to(&mut self.charges.elements, charged.index());
+            *sum = sum.saturating_add(elements);
         }
         let is_backward =
             host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0;
