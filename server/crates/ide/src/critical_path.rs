@@ -100,7 +100,8 @@ pub(crate) fn section(
         let costs = [Quantity::CpuOwn, Quantity::CudaOwn]
             .into_iter()
             .any(|it| scale.notable(it, &placed.books).is_some());
-        costs.then(|| "Not on the critical path: steps would be as long without it.".to_owned())
+        let what = if scale.ledger().steps.is_empty() { "the run" } else { "steps" };
+        costs.then(|| format!("Not on the critical path: {what} would be as long without it."))
     });
     paragraph(RichText::words(text?))
 }

@@ -2,7 +2,7 @@
 
 use ledger::Ledger;
 use metrics::Scale;
-use ranks::Comparison;
+use ranks::{CauseReason, Comparison};
 
 use super::common::WARNING;
 use super::detail::RankDetail;
@@ -48,12 +48,31 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let n = scale.n_steps().max(u64::from(ledger.ranks.max(1)));
         let cost = it.saving.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
         let count = it.late;
-        let remedy = "Look at what this line does on the late rank only: more data, work of one rank alone, a slower disk or device. \
-                      Give the ranks equal work.";
+        let remedy = remedy(it.cause.as_ref().and_then(|it| it.reason));
         let detail = Detail::Ranks(RankDetail::Straggler(it));
         let draft = Costly { count, ..Costly::line(&line, books, cost, detail, remedy) };
         let least = limits.get(&MINIMUM).max(limits.least());
         draft.finding(&RULE, scale, least, |share| limits.severity(&WARNING, share))
     });
     finding.into_iter().collect()
+}
+
+fn remedy(reason: Option<CauseReason>) -> &'static str {
+    match reason {
+        Some(CauseReason::Collecting) => {
+            "gc.freeze() after the start leaves out what lives long; gc.disable() and gc.collect() every so many steps, on all ranks in \
+             the same one, make them pause together."
+        }
+        Some(CauseReason::Compiling) => {
+            "Sizes that change on one rank are compiled there while the others wait: mark_dynamic or dynamic=True, pad to a few sizes, or \
+             warm up with all of them."
+        }
+        Some(CauseReason::LargerInputs { .. }) => {
+            "Give ranks batches of equal size: sort or pack by length, and count tokens, not items."
+        }
+        None => {
+            "Look at what this line does on the late rank only: more data, work of one rank alone, a slower disk or device. \
+             Give the ranks equal work."
+        }
+    }
 }
