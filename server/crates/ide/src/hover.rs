@@ -123,13 +123,13 @@ pub(crate) fn of_line(
     sections.extend(metrics(scale, placed));
     sections.extend(recomputed(scale, placed));
     sections.extend(compared(source, scale, placed));
-    sections.extend(critical_path::section(source, scale, run.path, placed));
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
     sections.extend(replays(source, scale, placed));
     sections.extend(findings(source, run.findings, placed));
     sections.extend(kernels(scale, placed));
+    sections.extend(critical_path::section(source, scale, run.path, placed));
     sections.extend(operators(scale, placed));
     sections.extend(calls(source, scale, placed));
     sections.extend(memory(scale, placed));
