@@ -57,11 +57,7 @@ pub fn on_critical_path<'a>(
 ) -> Option<String> {
     let mut sum = PathLine::default();
     for it in lines.into_iter().filter_map(|it| path.line(it)) {
-        sum.time.add(&it.time);
-        for (&rank, &time) in &it.by_rank {
-            let mine = sum.by_rank.entry(rank).or_default();
-            *mine = mine.saturating_add(time);
-        }
+        sum.add(it);
     }
     let time = sum.time.sum();
     if time == Ns::ZERO {

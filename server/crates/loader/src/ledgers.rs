@@ -15,7 +15,7 @@ use crate::{Input, InputKind, Run, SourceFolders, shown};
 /// Says why the ledgers cannot be written.
 pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, String> {
     if let Some((input, why)) = run.of_other_run() {
-        return Err(format!("{} {}", shown(&input.path), why.message));
+        return Err(format!("{}: {}", shown(&input.path), why.message));
     }
     let digest = |key: &String| {
         let ran = run.text_that_ran(key, |path| sources.read(path))?;

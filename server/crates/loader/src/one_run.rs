@@ -185,7 +185,7 @@ pub(crate) fn other_run(inputs: &[InputSigns]) -> Option<(&Path, Warning)> {
         n => format!("these and {n} more runs"),
     };
     let message = format!(
-        "is of another run than {}: {}; what is shown is the sum of {all}: name the recordings of one run, or compare two with \
+        "this is of another run than {}: {}; what is shown is the sum of {all}: name the recordings of one run, or compare two with \
          `perfline diff`",
         shown(first.first),
         reason?,

@@ -612,7 +612,7 @@ async fn report_losses(session: &Session, loaded: &LoadedRecording) {
         incomplete.map(|input| format!("{} was not read completely", input.path.display()));
     let losses: Vec<String> = run.failures.iter().cloned().chain(incomplete).collect();
     if let Some((input, why)) = run.of_other_run() {
-        let text = format!("Perfline: {} {}", input.path.display(), why.message);
+        let text = format!("Perfline: {}: {}", input.path.display(), why.message);
         session.client.show_message(MessageType::WARNING, text).await;
     }
     if !losses.is_empty() {

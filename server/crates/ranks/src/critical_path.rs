@@ -32,6 +32,14 @@ pub struct PathLine {
     pub by_rank: BTreeMap<u32, Ns>,
 }
 
+impl PathLine {
+    /// Adds what another line has.
+    pub fn add(&mut self, other: &Self) {
+        self.time.add(&other.time);
+        other.by_rank.iter().for_each(|(&rank, &time)| add_to(&mut self.by_rank, rank, time));
+    }
+}
+
 /// A piece, by rank, step and place.
 type PieceKey = (u32, Option<u32>, u32);
 
@@ -60,14 +68,13 @@ impl CriticalPath {
                 add_to(&mut mine.by_rank, rank, time.sum());
             });
         }
-        let mut path = Self { steps: ends.len() as u64, ..Self::default() };
-        for (line, it) in lines {
-            path.time.add(&it.time);
-            it.by_rank.iter().for_each(|(&rank, &time)| add_to(&mut path.by_rank, rank, time));
-            path.lines.push(PathLine { line, ..it });
-        }
-        path.lines.sort_by_key(|it| std::cmp::Reverse(it.time.sum()));
-        (path.steps != 0).then_some(path)
+        let mut sum = PathLine::default();
+        lines.values().for_each(|it| sum.add(it));
+        let lines = lines.into_iter().map(|(line, it)| PathLine { line, ..it });
+        let mut lines: Vec<PathLine> = lines.collect();
+        lines.sort_by_key(|it| std::cmp::Reverse(it.time.sum()));
+        let steps = ends.len() as u64;
+        (steps != 0).then_some(Self { steps, time: sum.time, by_rank: sum.by_rank, lines })
     }
 
     /// The path of the run in `ledger`. `None` where none is known.

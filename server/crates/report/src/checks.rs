@@ -13,12 +13,7 @@ pub fn inputs_to_check(run: &Run) -> Vec<String> {
         let is_about_input =
             |it: &&Warning| matches!(it.kind, WarningKind::Duplicate | WarningKind::OtherRun);
         let warnings = input.warnings.iter().filter(is_about_input);
-        warnings.map(|it| match it.kind {
-            WarningKind::OtherRun => {
-                format!("warning: {} {}", loader::shown(&input.path), it.message)
-            }
-            _ => format!("warning: {}: {}", loader::shown(&input.path), it.message),
-        })
+        warnings.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
     });
     lines.collect()
 }
