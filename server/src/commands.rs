@@ -104,7 +104,13 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
         }),
         Command::Ledger(args) => print(&args.recording, |_, it| {
             let run = it.recording.run;
-            let bytes = loader::to_ledger_file(run, it.sources).map_err(io::Error::other)?;
+            let bytes = match loader::to_ledger_file(run, it.sources) {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    inputs::report(&why);
+                    return Ok(ExitCode::from(2));
+                }
+            };
             output::write(&args.output, &bytes, args.recording.paths(run))?;
             let ranks = match run.ranks.len() {
                 1 => "1 rank".to_owned(),

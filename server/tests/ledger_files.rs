@@ -137,3 +137,16 @@ fn a_damaged_ledger_is_refused_in_one_line() {
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
 }
+
+#[test]
+fn recordings_of_two_runs_are_not_written_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.perfline");
+    let inputs = ["cpu/torch2.15.0/resnet.json.gz", "cpu/torch2.15.0/transformer.json.gz"];
+    let output = run("ledger", &inputs, &["--output", file.to_str().unwrap()]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let last = message.lines().last().unwrap_or_default();
+    assert!(last.starts_with("perfline: cpu/torch2.15.0/transformer.json.gz: "), "{message}");
+    assert!(!file.exists());
+}

@@ -49,8 +49,7 @@ test('hot lines by difference', async () => {
   const { page } = window;
   // A view that takes the focus later would close the list.
   await page.locator('.pane-body .monaco-list-row', { hasText: 'best[::8]' }).first().waitFor();
-  await window.command('Perfline: Sort Hot Lines by…');
-  await window.pick('Difference to the baseline');
+  await window.choose('Perfline: Sort Hot Lines by…', 'Difference to the baseline');
   await page.locator('.pane-body .message', { hasText: 'beside before.json.gz' }).first().waitFor();
   const row = page.locator('.pane-body .monaco-list-row', { hasText: '(−597 µs)' }).first();
   await row.waitFor();

@@ -301,7 +301,26 @@ export class Window {
   async pick(text) {
     const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: text }).first();
     await row.waitFor({ timeout: 10_000 });
-    await row.click();
+    await row.click({ timeout: 10_000 });
+  }
+
+  /** Runs a command and picks from the lists that it shows, one after the other. They close when the focus goes elsewhere, which on a
+   * busy machine happens late. */
+  async choose(title, ...texts) {
+    const chosen = async () => {
+      await this.command(title);
+      for (const text of texts) {
+        await this.pick(text);
+      }
+    };
+    await until(
+      () =>
+        chosen().then(
+          () => true,
+          () => false,
+        ),
+      `${texts.join(', ')} of ${title}`,
+    );
   }
 
   /** Chooses a file in the dialog for files, which begins in `folder`. */

@@ -45,14 +45,11 @@ test('the flame graph is of the part that is chosen', async () => {
   const flame = await window.webview('.flame canvas');
   const note = flame.locator('.flame-note');
   assert.match(await note.innerText(), /^Amounts are sums over the recording and all ranks\./);
-  await window.command('Perfline: Filter…');
-  await window.pick('Phase…');
-  await window.pick('backward');
+  await window.choose('Perfline: Filter…', 'Phase…', 'backward');
   await window.status(/only backward/);
   await note.filter({ hasText: 'with --phase backward: 20.9 ms of 58.1 ms of thread time' }).waitFor();
   await window.screenshot('flame-part');
-  await window.command('Perfline: Filter…');
-  await window.pick('Show All');
+  await window.choose('Perfline: Filter…', 'Show All');
   await note.filter({ hasText: 'sums over the recording and all ranks' }).waitFor();
 });
 

@@ -48,8 +48,7 @@ test('hints stand on the lines of the cells', async () => {
 });
 
 test('a hot line leads to its cell', async () => {
-  await window.command('Perfline: Go to Hot Line');
-  await window.pick(/loss\.backward\(\)/);
+  await window.choose('Perfline: Go to Hot Line', /loss\.backward\(\)/);
   await hasLine(/loss\.backward\(\).*\d+ ms cpu/);
   await window.page.locator('.statusbar-item', { hasText: 'Cell 6 of 6' }).waitFor();
   // The word under the cursor is highlighted wherever it is.

@@ -114,8 +114,7 @@ async function takeEditor(bench) {
   await window.status(/slow_model\.json\.gz/);
   await window.command('Perfline: Focus on Hot Lines View');
   // The device waits for the host in this recording: what lines make it wait is what matters.
-  await window.command('Perfline: Choose Metric…');
-  await window.pick(/^\s*GPU\sidle\stime/);
+  await window.choose('Perfline: Choose Metric…', /^\s*GPU\sidle\stime/);
   const rows = page.locator('.pane-body .monaco-list-row');
   await rows.filter({ hasText: 'opt.step()' }).first().waitFor();
   const lens = (text) => page.locator('.codelens-decoration').filter({ visible: true, hasText: text }).first();

@@ -74,8 +74,7 @@ test('unloading takes all numbers away', async () => {
 });
 
 test('recent recordings can be loaded again', async () => {
-  await window.command('Perfline: Load Recent Recording…');
-  await window.pick('run.json.gz');
+  await window.choose('Perfline: Load Recent Recording…', 'run.json.gz');
   await window.status(/run\.json\.gz/);
   await window.goTo(46);
   await window.line('x.max().item() > 100', /wait ×6/);

@@ -16,8 +16,7 @@ after(() => bench.stop());
 test('the walkthrough leads to the sample, which shows its numbers', async () => {
   const window = await bench.open(temporaryFolder());
   const { page } = window;
-  await window.command('Welcome: Open Walkthrough...');
-  await window.pick('Get Started with Perfline');
+  await window.choose('Welcome: Open Walkthrough...', 'Get Started with Perfline');
   await page.locator('.getting-started-step', { hasText: 'Look at a Sample' }).first().waitFor();
   // The pictures of a walkthrough want room.
   await page.keyboard.press('Control+b');

@@ -35,8 +35,7 @@ test('the death of the server is survived, with the choice that was made', async
   const window = await bench.open(slowModel(), 'slow_model.py');
   await window.goTo(46);
   await window.line('x.max().item() > 100', /wait ×6/);
-  await window.command('Perfline: Choose Metric…');
-  await window.pick(/^\s*CPU\stime/);
+  await window.choose('Perfline: Choose Metric…', /^\s*CPU\stime/);
   await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
   const before = serverProcess();
   process.kill(before, 'SIGKILL');

@@ -54,9 +54,7 @@ test('a part of the recording is chosen from what it has', async () => {
   await window.goTo(97);
   const lens = page.locator('.codelens-decoration', { hasText: 'train_step: ' });
   await lens.filter({ hasText: 'of the step' }).waitFor();
-  await window.command('Perfline: Filter…');
-  await window.pick('Phase…');
-  await window.pick('backward');
+  await window.choose('Perfline: Filter…', 'Phase…', 'backward');
   await window.status(/only backward/);
   // VS Code does not ask for lenses when the editor loses the focus just then.
   await window.command('Perfline: Focus on Hot Lines View');
@@ -65,8 +63,7 @@ test('a part of the recording is chosen from what it has', async () => {
   await rows.filter({ hasText: 'loss.backward()' }).first().waitFor();
   await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor({ state: 'detached' });
   await window.screenshot('filter');
-  await window.command('Perfline: Filter…');
-  await window.pick('Show All');
+  await window.choose('Perfline: Filter…', 'Show All');
   await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % on lines/);
   await lens.filter({ hasText: 'of the step' }).waitFor();
   await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor();
@@ -147,24 +144,20 @@ test('another metric, by a click in the status bar', async () => {
   await window.goTo(46);
   await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
   await window.page.locator('.pane-body .message', { hasText: 'CPU time' }).first().waitFor();
-  await window.command('Perfline: Choose Metric…');
-  await window.pick('Automatic');
+  await window.choose('Perfline: Choose Metric…', 'Automatic');
   await window.line('x.max().item() > 100', /ms wait ×6$/);
 });
 
 test('one step', async () => {
-  await window.command('Perfline: Choose Step…');
-  await window.pick(/Step \d/);
+  await window.choose('Perfline: Choose Step…', /Step \d/);
   await window.status(/Step \d/);
-  await window.command('Perfline: Choose Step…');
-  await window.pick('Mean of 3 steps');
+  await window.choose('Perfline: Choose Step…', 'Mean of 3 steps');
   await window.status(/Mean of 3 steps/);
 });
 
 test('totals instead of own time', async () => {
   const { page } = window;
-  await window.command('Perfline: Choose Metric…');
-  await window.pick(/^\s*CPU\stime/);
+  await window.choose('Perfline: Choose Metric…', /^\s*CPU\stime/);
   await window.command('Perfline: Switch Between Own and Total');
   await window.goTo(94);
   await window.line('pred = model(x)', /[\d.]+ ms cpu/);

@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;

@@ -31,6 +31,14 @@ pub struct TimeRange {
     pub end: Ns,
 }
 
+impl TimeRange {
+    /// From when the first of both began until the last ended.
+    #[must_use]
+    pub fn until_end_of(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
 /// What the collectives of one place have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct CollectiveSite {

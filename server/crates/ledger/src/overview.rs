@@ -14,7 +14,7 @@ pub use device::{
 
 use std::collections::BTreeMap;
 
-use crate::Ns;
+use crate::{Ns, TimeRange};
 
 /// The numbers of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -38,6 +38,9 @@ pub struct Overview {
     pub loader_workers: LoaderWorkers,
     /// The script that was recorded and its arguments, where it is known.
     pub command: Option<String>,
+    /// From when the first step began until the last ended, time between them included, by the clock of the recording, which mostly
+    /// counts from the Unix epoch. `None` of a memory snapshot.
+    pub recorded: Option<TimeRange>,
 }
 
 /// How much the worker processes of data loaders worked while steps were recorded.

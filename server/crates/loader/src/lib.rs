@@ -38,6 +38,7 @@ mod panics;
 mod places;
 mod plain_file;
 mod plan;
+mod process;
 mod project_file;
 mod python_environment;
 mod recorded_at;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ledger::{Ledger, LineBooks};
+use ledger::{Ledger, LineBooks, Ns, TimeRange};
 use profile::{Warning, WarningKind};
 
 use crate::stable_hash::StableHash;
@@ -15,11 +15,18 @@ const MAX_FUNCTIONS: usize = 16;
 /// Share of the cost of these functions, in ‰, below which those that another rank has too do not make it the same program: a
 /// launcher runs many.
 const MIN_SHARED: u64 = 100;
+/// Ranks of a run are recorded at the same time, or nearly so where nothing keeps them in step. Programs that are started one after
+/// the other are further apart.
+const MAX_PAUSE: Ns = Ns(10_000_000_000);
+/// Clocks that say less do not count from the Unix epoch, and those of two machines have nothing in common: 2001.
+const FIRST_CREDIBLE: Ns = Ns(1_000_000_000_000_000_000);
 
 /// What the recordings of a rank say about the run that they are of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSigns {
     world_size: Option<u32>,
+    /// From the first to the last step that was recorded, by a clock that counts from the Unix epoch.
+    recorded: Option<TimeRange>,
     /// The functions of your code that took most time.
     by_time: Functions,
     /// The functions of your code that allocated most. A snapshot knows no others.
@@ -30,6 +37,11 @@ impl RunSigns {
     pub(crate) fn of(ledger: &Ledger) -> Self {
         Self {
             world_size: ledger.communication.values().filter_map(|it| it.world_size).max(),
+            recorded: ledger
+                .overviews
+                .values()
+                .filter_map(|it| it.recorded.filter(|it| FIRST_CREDIBLE <= it.start))
+                .reduce(TimeRange::until_end_of),
             by_time: Functions::first(ledger, |it| it.cpu_own.0.max(it.cuda_own.0)),
             by_bytes: Functions::first(ledger, |it| it.alloc.0),
         }
@@ -37,8 +49,18 @@ impl RunSigns {
 
     fn add(&mut self, other: &Self) {
         self.world_size = self.world_size.max(other.world_size);
+        self.recorded =
+            [self.recorded, other.recorded].into_iter().flatten().reduce(TimeRange::until_end_of);
         self.by_time.add(&other.by_time);
         self.by_bytes.add(&other.by_bytes);
+    }
+
+    /// Whether one was recorded long after the other, and neither is of a job that says how many ranks it has.
+    fn are_apart(&self, other: &Self) -> bool {
+        let (Some(mine), Some(theirs)) = (self.recorded, other.recorded) else { return false };
+        let pause = (theirs.start - mine.end).max(mine.start - theirs.end);
+        let longest = (mine.end - mine.start).max(theirs.end - theirs.start);
+        self.world_size.is_none() && other.world_size.is_none() && MAX_PAUSE.max(longest) < pause
     }
 
     /// Whether both are of one program, as far as both say.
@@ -129,18 +151,20 @@ impl RankSigns {
 struct InputGroup<'a> {
     first: &'a Path,
     signs: RunSigns,
+    ranks: BTreeSet<u32>,
     /// Rank and step.
     steps: BTreeSet<(u32, u32)>,
 }
 
 impl<'a> InputGroup<'a> {
     fn new(first: &'a Path) -> Self {
-        Self { first, signs: RunSigns::default(), steps: BTreeSet::new() }
+        Self { first, signs: RunSigns::default(), ranks: BTreeSet::new(), steps: BTreeSet::new() }
     }
 
     fn add(&mut self, input: &InputSigns) {
         for it in &input.ranks {
             self.signs.add(&it.signs);
+            self.ranks.insert(it.rank);
             self.steps.extend(it.steps.iter().map(|&step| (it.rank, step)));
         }
     }
@@ -161,8 +185,15 @@ impl<'a> InputGroup<'a> {
         {
             return Some(format!("its job has {theirs} ranks, that of {first} has {mine}"));
         }
-        let is_other = !self.signs.is_same_program(&all);
-        is_other.then(|| "hardly any function of your code is in both".to_owned())
+        if !self.signs.is_same_program(&all) {
+            return Some("hardly any function of your code is in both".to_owned());
+        }
+        // What a process recorded from time to time is of one rank.
+        let is_rank_known = input.ranks.iter().any(|it| self.ranks.contains(&it.rank));
+        let is_other = !is_rank_known && self.signs.are_apart(&all);
+        is_other.then(|| {
+            "one was recorded after the other, and neither names a job of several ranks".to_owned()
+        })
     }
 }
 

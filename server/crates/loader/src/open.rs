@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flight_recorder::looks_like_dump;
-use profile::Meta;
+use profile::{Meta, Profile};
 use remote_files::RemoteFile;
 use trace_reader::TraceReader;
 
@@ -203,9 +203,14 @@ impl Opened {
 
     /// What the head of a trace says about the recording; that of some versions stands behind the events.
     pub(crate) fn head_meta(&self) -> Meta {
+        self.head_profile().meta
+    }
+
+    /// What the head of a trace holds.
+    pub(crate) fn head_profile(&self) -> Profile {
         let mut reader = TraceReader::new();
         reader.feed(&self.prefix());
-        reader.finish().profile.meta
+        reader.finish().profile
     }
 
     /// The first decompressed bytes: those that were looked at.

@@ -13,6 +13,7 @@ use crate::hand_over::HandOver;
 use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
+use crate::process::Process;
 use crate::{Error, InputKind, RankChoice, blocks, names, places, walk};
 
 /// What to read.
@@ -48,8 +49,8 @@ pub(crate) struct InputFile {
     pub(crate) order: usize,
     pub(crate) kind: InputKind,
     pub(crate) rank_by_name: Option<u32>,
-    /// The process that wrote it, where the name says.
-    process: Option<String>,
+    /// The process that wrote it, where that is known.
+    process: Option<Process>,
     /// Place among the processes that wrote files of this kind, for files that name no rank.
     pub(crate) place: u32,
     is_only_trace: bool,
@@ -112,10 +113,12 @@ impl Plan {
                 return Ok(Some(index));
             }
         }
-        let process = names::process_and_time(&input.path).map(|(process, _)| process);
+        let process = Process::of(&input, kind);
         let others = self.jobs.iter().filter(|job| job.kind == kind);
         // What one process wrote are the cycles of its schedule.
-        let is_cycle = |job: &&InputFile| process.is_some() && job.process == process;
+        let is_cycle = |job: &&InputFile| {
+            job.process.as_ref().zip(process.as_ref()).is_some_and(|(a, b)| a.is_same(b))
+        };
         let place = match others.clone().find(is_cycle) {
             Some(job) => job.place,
             None => others.map(|job| job.place + 1).max().unwrap_or(0),

@@ -114,3 +114,49 @@ fn jobs_of_different_numbers_of_ranks_are_different_runs() {
     assert!(why.ends_with("a.json has 2"), "{why}");
     assert_eq!(other_run(&loaded(&[&inputs[..2], &inputs[3..]].concat())), None);
 }
+
+/// A trace with one step from `start` to `end`, in seconds since 2026, by the process `pid`.
+fn trace_of_process(path: &Path, pid: u32, step: u32, start: u32, end: u32) {
+    let text = format!(
+        r#"{{"baseTimeNanoseconds": 1767225600000000000, "traceEvents": [
+            {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{step}", "pid": {pid}, "tid": 1, "ts": {start}000000, "dur": {}}}
+        ]}}"#,
+        u64::from(end - start) * 1_000_000
+    );
+    std::fs::write(path, text).expect("a file");
+}
+
+#[test]
+fn what_was_recorded_later_is_of_another_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inputs = ["before.json", "after.json"].map(|it| folder.path().join(it));
+    let second_from = |start: u32| {
+        trace_of_process(&inputs[0], 1, 3, 0, 5);
+        trace_of_process(&inputs[1], 2, 3, start, start + 15);
+        loaded(&inputs)
+    };
+    for start in [3, 15, 20] {
+        let run = second_from(start);
+        assert_eq!(other_run(&run), None, "after {start} s");
+        assert_eq!(run.ranks.len(), 2);
+    }
+    let (name, why) = other_run(&second_from(21)).expect("another run");
+    let expected = "one was recorded after the other, and neither names a job of several ranks";
+    assert_eq!((&*name, &*why), ("after.json", expected));
+}
+
+#[test]
+fn what_a_process_records_from_time_to_time_is_of_one_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inputs = ["trace_4.json", "trace_8.json"].map(|it| folder.path().join(it));
+    trace_of_process(&inputs[0], 7, 4, 0, 5);
+    trace_of_process(&inputs[1], 7, 8, 600, 605);
+    let run = loaded(&inputs);
+    assert_eq!(other_run(&run), None);
+    let steps: Vec<Vec<u32>> =
+        run.ranks.iter().map(|it| it.steps.keys().copied().collect()).collect();
+    assert_eq!(steps, [[4, 8]]);
+    // Two containers may give the same number to their processes, which run at the same time.
+    trace_of_process(&inputs[1], 7, 8, 4, 9);
+    assert_eq!(loaded(&inputs).ranks.len(), 2);
+}

@@ -131,6 +131,7 @@ fn overview() -> Overview {
         plain_steps: Vec::new(),
         loader_workers: LoaderWorkers::default(),
         command: None,
+        recorded: None,
     }
 }
 

@@ -29,8 +29,8 @@ pub use communication::Collective;
 pub use intervals::{IntervalParts, Intervals};
 pub use spans::{StepSpan, spans};
 
-use ledger::{LoaderWorkers, Overview};
-use profile::{HostEventId, Profile};
+use ledger::{LoaderWorkers, Overview, TimeRange};
+use profile::{HostEventId, Ns, Profile};
 use recorded::{KernelClasses, Launches};
 
 /// The summary of one recording, and what of it is charged to lines.
@@ -78,8 +78,14 @@ impl RunSummary {
                 time: workers.time * workers.worked.len() as i64,
             },
             command: profile.command.clone(),
+            recorded: spans.iter().map(|it| recorded(profile, it)).reduce(TimeRange::until_end_of),
         };
         let collectives = communication::collectives(profile, classes);
         Self { overview, counted, collectives }
     }
+}
+
+fn recorded(profile: &Profile, span: &StepSpan) -> TimeRange {
+    let at = |it: Ns| profile.meta.base.saturating_add(it);
+    TimeRange { start: at(span.start), end: at(span.end) }
 }

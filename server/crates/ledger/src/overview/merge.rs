@@ -4,6 +4,7 @@ use super::{
     Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, LaunchSummary,
     LoaderWorkers, Overlap, Overview, StreamQueue,
 };
+use crate::TimeRange;
 use crate::amount::Amount;
 use crate::merge::merge_map;
 
@@ -20,6 +21,8 @@ impl Overview {
         self.loader_workers.merge(&other.loader_workers);
         // Of two that differ the first by alphabet, whatever the order of merging.
         self.command = [self.command.take(), other.command.clone()].into_iter().flatten().min();
+        let recorded = [self.recorded, other.recorded].into_iter().flatten();
+        self.recorded = recorded.reduce(TimeRange::until_end_of);
     }
 }
 
@@ -180,7 +183,7 @@ mod tests {
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()
             };
-            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)], loader_workers: LoaderWorkers { count: 1, worked: ns(14), time: ns(15) }, command: Some("train.py".to_owned()) }
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)], loader_workers: LoaderWorkers { count: 1, worked: ns(14), time: ns(15) }, command: Some("train.py".to_owned()), recorded: Some(TimeRange { start: ns(2), end: ns(3) }) }
         }
     }
 
