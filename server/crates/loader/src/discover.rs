@@ -1,12 +1,13 @@
 //! Finds recordings on disk and groups the files of one run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use profile::Meta;
+use profile::Profile;
 
 use crate::panics::caught;
+use crate::recorded_at::credible;
 use crate::{InputKind, names, open, places, walk};
 
 /// Files of one run are written within this time of each other.
@@ -45,6 +46,8 @@ pub(crate) struct Candidate {
     process: Option<String>,
     /// When it was recorded by its name, else when it was changed.
     time: SystemTime,
+    /// When recording began, of a trace that says it.
+    recorded: Option<SystemTime>,
     /// What is equal of the files of one run.
     run_key: String,
 }
@@ -105,10 +108,11 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
     if kind.is_side_car() || kind == InputKind::Timeline {
         return None;
     }
-    let meta = match kind {
-        InputKind::Kineto => caught(path, || Ok(opened.head_meta())).unwrap_or_default(),
-        _ => Meta::default(),
+    let head = match kind {
+        InputKind::Kineto => caught(path, || Ok(opened.head_profile())).unwrap_or_default(),
+        _ => Profile::default(),
     };
+    let meta = &head.meta;
     let recorded_rank = meta.rank.filter(|_| 1 < meta.world_size.unwrap_or(1));
     let rank_by_name = names::rank(path);
     // Where names do not say which rank it is, they differ by machine and process, or in any other way.
@@ -116,14 +120,16 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
         (Some(_), None, Some(world_size)) => format!("/{world_size} ranks"),
         _ => names::run_key(path),
     };
-    let (process, recorded) = names::process_and_time(path).unzip();
+    let (process, named) = names::process_and_time(path).unzip();
+    let first = head.host.start.iter().min();
     Some(Candidate {
         path: path.to_owned(),
         modified,
         kind,
         rank: recorded_rank.or(rank_by_name),
         process,
-        time: recorded.unwrap_or(modified),
+        time: named.unwrap_or(modified),
+        recorded: first.and_then(|&it| credible(meta.base + it)),
         run_key,
     })
 }
@@ -132,23 +138,16 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
 /// What one process wrote is of one run: the cycles of its schedule.
 fn runs(mut files: Vec<Candidate>) -> Vec<DiscoveredRun> {
     files.sort_by(|a, b| (b.time, &b.path).cmp(&(a.time, &a.path)));
-    let mut runs: Vec<Vec<Candidate>> = Vec::new();
+    let mut runs: Vec<RunFiles> = Vec::new();
     for file in files {
-        let is_of_process = |run: &Vec<Candidate>| {
-            let is_same = |it: &Candidate| it.process == file.process && it.rank == file.rank;
-            file.process.is_some() && run.iter().any(is_same)
-        };
-        let fits = |run: &Vec<Candidate>| {
-            let is_near = run[0].time.duration_since(file.time).unwrap_or_default() <= SAME_RUN;
-            // Without ranks, one trace and one snapshot make a run.
-            is_near && run.iter().all(|other| (other.kind, other.rank) != (file.kind, file.rank))
-        };
         let last = runs.len().saturating_sub(1);
-        let place = runs.iter().position(is_of_process);
-        let place = place.or_else(|| runs.last().filter(|run| fits(run)).map(|_| last));
+        let place = runs.iter().position(|run| run.is_of_process(&file));
+        let written_last = || runs.last().filter(|run| run.was_written_with(&file)).map(|_| last);
+        let place = place.or_else(written_last);
+        let place = place.or_else(|| runs.iter().rposition(|run| run.was_recorded_with(&file)));
         match place {
-            Some(place) => runs[place].push(file),
-            None => runs.push(vec![file]),
+            Some(place) => runs[place].add(file),
+            None => runs.push(RunFiles::new(file)),
         }
     }
     let recording = |mut run: Vec<Candidate>| {
@@ -156,5 +155,62 @@ fn runs(mut files: Vec<Candidate>) -> Vec<DiscoveredRun> {
         run.sort_by(|a, b| (a.kind, a.rank, &a.path).cmp(&(b.kind, b.rank, &b.path)));
         DiscoveredRun { inputs: run.into_iter().map(|file| file.path).collect(), modified }
     };
-    runs.into_iter().map(recording).collect()
+    runs.into_iter().map(|it| recording(it.files)).collect()
+}
+
+/// The files of a run, from the newest on.
+struct RunFiles {
+    files: Vec<Candidate>,
+    /// Without ranks, one trace and one snapshot make a run.
+    ranks: BTreeSet<(InputKind, Option<u32>)>,
+    processes: BTreeSet<(String, Option<u32>)>,
+    /// The time of the oldest file.
+    oldest: SystemTime,
+    /// When the first trace was recorded that says so.
+    recorded: Option<SystemTime>,
+}
+
+impl RunFiles {
+    fn new(file: Candidate) -> Self {
+        let mut run = Self {
+            files: Vec::new(),
+            ranks: BTreeSet::new(),
+            processes: BTreeSet::new(),
+            oldest: file.time,
+            recorded: None,
+        };
+        run.add(file);
+        run
+    }
+
+    fn add(&mut self, file: Candidate) {
+        self.ranks.insert((file.kind, file.rank));
+        self.processes.extend(file.process.clone().map(|it| (it, file.rank)));
+        self.oldest = file.time;
+        self.recorded = self.recorded.or(file.recorded);
+        self.files.push(file);
+    }
+
+    fn is_of_process(&self, file: &Candidate) -> bool {
+        let process = file.process.clone().map(|it| (it, file.rank));
+        process.is_some_and(|it| self.processes.contains(&it))
+    }
+
+    /// Whether this rank is still missing in the run, and `file`, which is no newer than the others, was written soon before them:
+    /// writing the files of many ranks may take long, but not long between two of them.
+    fn was_written_with(&self, file: &Candidate) -> bool {
+        let pause = self.oldest.duration_since(file.time).unwrap_or_default();
+        pause <= SAME_RUN && self.lacks(file)
+    }
+
+    /// Whether this rank is still missing in the run, and was recorded at the same time, whenever the files were copied.
+    fn was_recorded_with(&self, file: &Candidate) -> bool {
+        let (Some(mine), Some(of_it)) = (self.recorded, file.recorded) else { return false };
+        let pause = mine.duration_since(of_it).or_else(|_| of_it.duration_since(mine));
+        pause.unwrap_or_default() <= SAME_RUN && self.lacks(file)
+    }
+
+    fn lacks(&self, file: &Candidate) -> bool {
+        !self.ranks.contains(&(file.kind, file.rank))
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use attribution::{
     AlignedReplays, AttributionOptions, GraphCaptures, GraphlessRuns, JoinedReplays, RefusedReplay,
@@ -74,57 +75,94 @@ pub(crate) enum CaptureContent {
     Stacks(NodeStacks),
 }
 
-/// Those that may belong to the trace at `path`, of `rank`: the named captures, else those that were recorded with it, else those
-/// whose names say so, in its folder and the folders in that one; and traces of the program without graphs, which somebody must
-/// name. Of several that were named, each goes with its rank.
-pub(crate) fn capture_files(
-    options: &LoadOptions,
-    path: &Path,
+/// The traces that may hold captures.
+#[derive(Default)]
+pub(crate) struct CaptureFiles {
+    /// Those that nobody named, by the folder of the traces that they may belong to: it is listed once for all ranks in it.
+    found: Mutex<BTreeMap<PathBuf, Vec<FoundCapture>>>,
+}
+
+/// A file that may hold a capture by its name.
+struct FoundCapture {
+    path: PathBuf,
+    /// The rank in its name.
     rank: Option<u32>,
-) -> Vec<CaptureFile> {
-    let of_ranks = |named: &[PathBuf], origin| -> Vec<CaptureFile> {
-        let is_of_it = |it: &&PathBuf| named.len() == 1 || is_of_rank(it, rank);
-        named.iter().filter(is_of_it).map(|it| CaptureFile::new(it.clone(), origin)).collect()
-    };
-    let mut files = match options.captures.is_empty() {
-        true => captures_beside(path, rank, &options.root),
-        false => of_ranks(&options.captures, CaptureOrigin::Named),
-    };
-    files.extend(of_ranks(&options.lines_from, CaptureOrigin::Graphless));
-    files
 }
 
-/// Whether the name of a file has no other rank in it.
-fn is_of_rank(file: &Path, rank: Option<u32>) -> bool {
-    names::rank(file).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it))
-}
-
-/// The captures that nobody named.
-fn captures_beside(path: &Path, rank: Option<u32>, root: &Path) -> Vec<CaptureFile> {
-    if !places::is_file(path) {
-        return Vec::new();
+impl CaptureFiles {
+    /// Those that may belong to the trace at `path`, of `rank`: the named captures, else those that were recorded with it, else those
+    /// whose names say so, in its folder and the folders in that one; and traces of the program without graphs, which somebody must
+    /// name. Of several that were named, each goes with its rank.
+    pub(crate) fn of(
+        &self,
+        options: &LoadOptions,
+        path: &Path,
+        rank: Option<u32>,
+    ) -> Vec<CaptureFile> {
+        let of_ranks = |named: &[PathBuf], origin| -> Vec<CaptureFile> {
+            let is_of_it = |it: &&PathBuf| named.len() == 1 || is_of_rank(names::rank(it), rank);
+            named.iter().filter(is_of_it).map(|it| CaptureFile::new(it.clone(), origin)).collect()
+        };
+        let mut files = match options.captures.is_empty() {
+            true => self.beside(path, rank, &options.root),
+            false => of_ranks(&options.captures, CaptureOrigin::Named),
+        };
+        files.extend(of_ranks(&options.lines_from, CaptureOrigin::Graphless));
+        files
     }
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_entered =
-        |it: &&PathBuf| names::says_capture(it) && walk::stays_below(it, &[folder, root]);
-    let recorded = folder.join(names::stem(path) + RECORDED);
-    let (origin, (files, folders)) = match places::is_folder(&recorded) && is_entered(&&recorded) {
-        true => (CaptureOrigin::Recorded, (Vec::new(), vec![recorded])),
-        false => (CaptureOrigin::Found, places::entries(folder)),
-    };
-    let is_other = |it: &PathBuf| it.file_name() != path.file_name() && names::says_capture(it);
-    let mut found: BTreeSet<PathBuf> = files.into_iter().filter(is_other).collect();
-    let of_captures = folders.iter().filter(is_entered);
+
+    /// The captures that nobody named.
+    fn beside(&self, path: &Path, rank: Option<u32>, root: &Path) -> Vec<CaptureFile> {
+        if !places::is_file(path) {
+            return Vec::new();
+        }
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let of_rank = |found: &[FoundCapture], origin| -> Vec<CaptureFile> {
+            let is_itself =
+                |it: &Path| it.file_name() == path.file_name() && it.parent() == Some(folder);
+            let of_it = |it: &&FoundCapture| is_of_rank(it.rank, rank) && !is_itself(&it.path);
+            let of_it = found.iter().filter(of_it).take(MAX_FOUND);
+            of_it.map(|it| CaptureFile::new(it.path.clone(), origin)).collect()
+        };
+        let recorded = folder.join(names::stem(path) + RECORDED);
+        if places::is_folder(&recorded) && is_entered(&recorded, &[folder, root]) {
+            let found = captures_in(Vec::new(), &[recorded], &[folder, root]);
+            return of_rank(&found, CaptureOrigin::Recorded);
+        }
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = found.entry(folder.to_owned()).or_insert_with_key(|folder| {
+            let (files, folders) = places::entries(folder);
+            captures_in(files, &folders, &[folder, root])
+        });
+        of_rank(found, CaptureOrigin::Found)
+    }
+}
+
+/// Whether a file whose name has `found`, if any, may be of `rank`.
+fn is_of_rank(found: Option<u32>, rank: Option<u32>) -> bool {
+    found.is_none_or(|found| rank.is_none_or(|rank| rank == found))
+}
+
+/// Whether a folder may hold captures, and is no link out of `within`.
+fn is_entered(folder: &Path, within: &[&Path]) -> bool {
+    names::says_capture(folder) && walk::stays_below(folder, within)
+}
+
+/// What may be captures among `files` and in `folders`, by path, without links out of `within`.
+fn captures_in(files: Vec<PathBuf>, folders: &[PathBuf], within: &[&Path]) -> Vec<FoundCapture> {
+    let mut found: BTreeSet<PathBuf> =
+        files.into_iter().filter(|it| names::says_capture(it)).collect();
+    let of_captures = folders.iter().filter(|it| is_entered(it, within));
     found.extend(of_captures.flat_map(|it| places::entries(it).0));
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))
             && !names::is_side_car(it)
             && places::is_file(it)
-            && walk::stays_below(it, &[folder, root])
-            && is_of_rank(it, rank)
+            && walk::stays_below(it, within)
     };
-    let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
-    found.map(|path| CaptureFile::new(path, origin)).collect()
+    let found = found.into_iter().filter(is_trace);
+    found.map(|path| FoundCapture { rank: names::rank(&path), path }).collect()
 }
 
 /// What the user named beside a trace that replays no graph: it is opened at most.

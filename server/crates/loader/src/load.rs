@@ -35,7 +35,7 @@ use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::git_repository::commit_id;
 use crate::graph_captures::{
-    CaptureContent, CaptureFile, CaptureOrigin, CaptureTrace, capture_files, files_of_all,
+    CaptureContent, CaptureFile, CaptureFiles, CaptureOrigin, CaptureTrace, files_of_all,
     join_captures_of, replays_graph, unused,
 };
 use crate::hand_over::HandOver;
@@ -241,6 +241,7 @@ struct LoadContext<'a> {
     options: &'a LoadOptions,
     watch: &'a Watch<'a>,
     finder: Finder,
+    captures: CaptureFiles,
     budget: MemoryBudget,
     done: AtomicU64,
     /// The lowest rank of a trace that was read so far.
@@ -260,6 +261,7 @@ impl<'a> LoadContext<'a> {
             options,
             watch,
             finder: Finder::new(options),
+            captures: CaptureFiles::default(),
             budget: MemoryBudget::new(options.memory_limit),
             done: AtomicU64::new(0),
             first_rank: AtomicU32::new(u32::MAX),
@@ -391,7 +393,7 @@ impl<'a> LoadContext<'a> {
         }
         let rank = one.rank_by_name.or_else(|| file.head_meta().rank);
         let root = &self.options.root;
-        let mut captures = capture_files(self.options, &file.path, rank);
+        let mut captures = self.captures.of(self.options, &file.path, rank);
         for capture in captures.iter_mut().filter(|_| !self.options.ignore_exact) {
             capture.side_car = SideCar::beside(&capture.path, root);
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ledger::{Ledger, LineBooks, Ns, TimeRange};
 use profile::{Warning, WarningKind};
 
+use crate::recorded_at::credible;
 use crate::stable_hash::StableHash;
 use crate::{Rank, shown};
 
@@ -18,8 +19,6 @@ const MIN_SHARED: u64 = 100;
 /// Ranks of a run are recorded at the same time, or nearly so where nothing keeps them in step. Programs that are started one after
 /// the other are further apart.
 const MAX_PAUSE: Ns = Ns(10_000_000_000);
-/// Clocks that say less do not count from the Unix epoch, and those of two machines have nothing in common: 2001.
-const FIRST_CREDIBLE: Ns = Ns(1_000_000_000_000_000_000);
 
 /// What the recordings of a rank say about the run that they are of.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +39,7 @@ impl RunSigns {
             recorded: ledger
                 .overviews
                 .values()
-                .filter_map(|it| it.recorded.filter(|it| FIRST_CREDIBLE <= it.start))
+                .filter_map(|it| it.recorded.filter(|it| credible(it.start).is_some()))
                 .reduce(TimeRange::until_end_of),
             by_time: Functions::first(ledger, |it| it.cpu_own.0.max(it.cuda_own.0)),
             by_bytes: Functions::first(ledger, |it| it.alloc.0),

@@ -1,5 +1,6 @@
 //! Inputs and what lies beside them, on disk or behind a URL. Sources are not asked for here: their names are a stranger's.
 
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -31,10 +32,15 @@ pub(crate) fn entries(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let paths = |it: Vec<remote_files::RemoteEntry>| it.into_iter().map(|it| it.path).collect();
         return (paths(files), paths(folders));
     }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     // A link to a folder is one: who enters it asks before where it leads to.
-    let (folders, files) = entries.map(|it| it.path()).partition(|it| it.is_dir());
-    (files, folders)
+    let is_folder = |it: &DirEntry| match it.file_type() {
+        Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+        _ => it.path().is_dir(),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(is_folder);
+    let paths = |it: Vec<DirEntry>| it.iter().map(DirEntry::path).collect();
+    (paths(files), paths(folders))
 }
 
 /// Bytes of a file; 0 where that is not known.

@@ -19,8 +19,14 @@ const COPYING: Duration = Duration::from_secs(10 * 60);
 /// out, gets its sources a moment later.
 const CHECKING_OUT: Duration = Duration::from_secs(60);
 
-/// Unix times before this, in seconds, are those of clocks that do not begin in 1970: of 2001.
-const FIRST_CREDIBLE: i64 = 1_000_000_000;
+/// Unix times before this are those of clocks that do not begin in 1970: of 2001.
+const FIRST_CREDIBLE: Duration = Duration::from_secs(1_000_000_000);
+
+/// A time of a recording, if its clock counts from the Unix epoch.
+pub(crate) fn credible(at: Ns) -> Option<SystemTime> {
+    let since = Duration::from_nanos(u64::try_from(at.0).ok()?);
+    (FIRST_CREDIBLE <= since).then(|| SystemTime::UNIX_EPOCH.checked_add(since)).flatten()
+}
 
 /// When a recording was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,7 +90,7 @@ impl RecordedAt {
         };
         let seconds = |it: SystemTime| {
             let since = it.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            i64::try_from(since.as_secs()).ok().filter(|it| FIRST_CREDIBLE <= *it)
+            i64::try_from(since.as_secs()).ok().filter(|_| FIRST_CREDIBLE <= since)
         };
         let began = began.and_then(time).and_then(seconds).or_else(|| written.and_then(seconds));
         Self { latest, began, commit: None }

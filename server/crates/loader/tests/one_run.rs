@@ -4,8 +4,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
 
-use loader::{LoadOptions, Run, SourceFolders, Watch, load, to_ledger_file};
+use loader::{LoadOptions, Run, SourceFolders, Watch, discover, load, to_ledger_file};
+
+/// The first second of 2026, in seconds since the Unix epoch.
+const SINCE_2026: u64 = 1_767_225_600;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures")
@@ -118,7 +122,7 @@ fn jobs_of_different_numbers_of_ranks_are_different_runs() {
 /// A trace with one step from `start` to `end`, in seconds since 2026, by the process `pid`.
 fn trace_of_process(path: &Path, pid: u32, step: u32, start: u32, end: u32) {
     let text = format!(
-        r#"{{"baseTimeNanoseconds": 1767225600000000000, "traceEvents": [
+        r#"{{"baseTimeNanoseconds": {SINCE_2026}000000000, "traceEvents": [
             {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{step}", "pid": {pid}, "tid": 1, "ts": {start}000000, "dur": {}}}
         ]}}"#,
         u64::from(end - start) * 1_000_000
@@ -159,4 +163,35 @@ fn what_a_process_records_from_time_to_time_is_of_one_rank() {
     // Two containers may give the same number to their processes, which run at the same time.
     trace_of_process(&inputs[1], 7, 8, 4, 9);
     assert_eq!(loaded(&inputs).ranks.len(), 2);
+}
+
+/// Writes a trace of a rank, which began at a time in seconds since 2026, to a file that was changed as long after 2026.
+fn rank_of_job(path: &Path, rank: u32, began: Option<u64>, changed: u64) {
+    let base = began.map_or(0, |it| (SINCE_2026 + it) * 1_000_000_000);
+    let text = format!(
+        r#"{{"distributedInfo": {{"rank": {rank}, "world_size": 4, "backend": "gloo"}}, "baseTimeNanoseconds": {base}, "traceEvents": [
+            {{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 9}}
+        ]}}"#
+    );
+    std::fs::write(path, text).expect("a file");
+    let file = std::fs::File::options().write(true).open(path).expect("a file");
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(SINCE_2026 + changed);
+    file.set_modified(changed).expect("a time");
+}
+
+#[test]
+fn files_of_ranks_may_be_written_or_copied_for_long() {
+    let found = |began: [Option<u64>; 4], changed: [u64; 4]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (rank, (began, changed)) in (0..).zip(began.into_iter().zip(changed)) {
+            rank_of_job(&folder.path().join(format!("rank{rank}.json")), rank, began, changed);
+        }
+        discover(folder.path()).iter().map(|it| it.inputs.len()).collect::<Vec<_>>()
+    };
+    // Each within two minutes of the one before it.
+    assert_eq!(found([None; 4], [0, 110, 220, 330]), [4]);
+    assert_eq!(found([None; 4], [0, 110, 231, 330]), [2, 2]);
+    // Where that takes longer, they say when they were recorded.
+    assert_eq!(found([Some(7), Some(5), Some(9), Some(8)], [1000, 0, 3000, 5000]), [4]);
+    assert_eq!(found([Some(7), Some(205), Some(9), Some(208)], [1000, 0, 3000, 5000]), [2, 2]);
 }
