@@ -176,6 +176,8 @@ impl Opened {
             damage.clear();
         }
         let damage = damage.into_iter().next();
+        // Of a run there may be thousands of files.
+        head.shrink_to_fit();
         let mut hasher = DefaultHasher::new();
         prefix.hash(&mut hasher);
         Ok(Self {
