@@ -129,7 +129,7 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
         rank: recorded_rank.or(rank_by_name),
         process,
         time: named.unwrap_or(modified),
-        recorded: first.and_then(|&it| credible(meta.base + it)),
+        recorded: first.and_then(|&it| credible(meta.base.saturating_add(it))),
         run_key,
     })
 }

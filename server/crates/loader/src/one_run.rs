@@ -57,8 +57,10 @@ impl RunSigns {
     /// Whether one was recorded long after the other, and neither is of a job that says how many ranks it has.
     fn are_apart(&self, other: &Self) -> bool {
         let (Some(mine), Some(theirs)) = (self.recorded, other.recorded) else { return false };
-        let pause = (theirs.start - mine.end).max(mine.start - theirs.end);
-        let longest = (mine.end - mine.start).max(theirs.end - theirs.start);
+        let pause = |first: TimeRange, next: TimeRange| next.start.saturating_sub(first.end);
+        let length = |it: TimeRange| it.end.saturating_sub(it.start);
+        let longest = length(mine).max(length(theirs));
+        let pause = pause(mine, theirs).max(pause(theirs, mine));
         self.world_size.is_none() && other.world_size.is_none() && MAX_PAUSE.max(longest) < pause
     }
 

@@ -26,12 +26,13 @@ impl Process {
         let profile = input.head_profile();
         let host = &profile.host;
         let thread = profile.threads.get(host.thread.first()?.index())?;
-        let ends = host.start.iter().zip(&host.duration).map(|(&start, &time)| start + time);
+        let ends =
+            host.start.iter().zip(&host.duration).map(|(&start, &time)| start.saturating_add(time));
         Some(Self::Recorded {
             host: profile.meta.host.clone(),
             pid: profile.strings.get(thread.pid).to_owned(),
-            start: profile.meta.base + *host.start.iter().min()?,
-            end: profile.meta.base + ends.max()?,
+            start: profile.meta.base.saturating_add(*host.start.iter().min()?),
+            end: profile.meta.base.saturating_add(ends.max()?),
         })
     }
 
