@@ -317,7 +317,8 @@ export class Window {
       () =>
         chosen().then(
           () => true,
-          () => false,
+          // A list may also be of what was there before.
+          () => this.page.keyboard.press('Escape').then(() => false),
         ),
       `${texts.join(', ')} of ${title}`,
     );

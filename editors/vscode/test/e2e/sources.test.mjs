@@ -51,11 +51,7 @@ test('files that were not found are found in the folder that the user names', as
   await window.chooseFolder(folder, elsewhere, 'Locate');
   await until(() => mappings(folder)?.['slow_model.py'] === `${elsewhere}/slow_model.py`, 'the setting');
   // The server reads the recording once more then; until that is done, the palette lists what was there before.
-  await until(async () => {
-    await window.command('Perfline: Go to Hot Line…');
-    const picked = window.pick('loss.backward()').then(() => true);
-    return picked.catch(() => window.page.keyboard.press('Escape').then(() => false));
-  }, 'the hot line in the palette');
+  await window.choose('Perfline: Go to Hot Line…', 'loss.backward()');
   await window.page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
   await window.line('loss.backward()', /4\.2 ms gpu/);
   await window.close();

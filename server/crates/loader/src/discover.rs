@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use profile::Profile;
 
 use crate::panics::caught;
-use crate::recorded_at::credible;
+use crate::recorded_at::{credible, recorded};
 use crate::{InputKind, names, open, places, walk};
 
 /// Files of one run are written within this time of each other.
@@ -121,7 +121,6 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
         _ => names::run_key(path),
     };
     let (process, named) = names::process_and_time(path).unzip();
-    let first = head.host.start.iter().min();
     Some(Candidate {
         path: path.to_owned(),
         modified,
@@ -129,7 +128,7 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
         rank: recorded_rank.or(rank_by_name),
         process,
         time: named.unwrap_or(modified),
-        recorded: first.and_then(|&it| credible(meta.base.saturating_add(it))),
+        recorded: recorded(&head).and_then(|it| credible(it.start)),
         run_key,
     })
 }
@@ -163,7 +162,8 @@ struct RunFiles {
     files: Vec<Candidate>,
     /// Without ranks, one trace and one snapshot make a run.
     ranks: BTreeSet<(InputKind, Option<u32>)>,
-    processes: BTreeSet<(String, Option<u32>)>,
+    /// What wrote files of each rank, where names say so.
+    processes: BTreeMap<Option<u32>, BTreeSet<String>>,
     /// The time of the oldest file.
     oldest: SystemTime,
     /// When the first trace was recorded that says so.
@@ -175,7 +175,7 @@ impl RunFiles {
         let mut run = Self {
             files: Vec::new(),
             ranks: BTreeSet::new(),
-            processes: BTreeSet::new(),
+            processes: BTreeMap::new(),
             oldest: file.time,
             recorded: None,
         };
@@ -185,15 +185,15 @@ impl RunFiles {
 
     fn add(&mut self, file: Candidate) {
         self.ranks.insert((file.kind, file.rank));
-        self.processes.extend(file.process.clone().map(|it| (it, file.rank)));
+        self.processes.entry(file.rank).or_default().extend(file.process.clone());
         self.oldest = file.time;
         self.recorded = self.recorded.or(file.recorded);
         self.files.push(file);
     }
 
     fn is_of_process(&self, file: &Candidate) -> bool {
-        let process = file.process.clone().map(|it| (it, file.rank));
-        process.is_some_and(|it| self.processes.contains(&it))
+        let of_rank = self.processes.get(&file.rank);
+        of_rank.zip(file.process.as_ref()).is_some_and(|(known, it)| known.contains(it))
     }
 
     /// Whether this rank is still missing in the run, and `file`, which is no newer than the others, was written soon before them:

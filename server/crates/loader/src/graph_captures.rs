@@ -126,7 +126,7 @@ impl CaptureFiles {
             of_it.map(|it| CaptureFile::new(it.path.clone(), origin)).collect()
         };
         let recorded = folder.join(names::stem(path) + RECORDED);
-        if places::is_folder(&recorded) && is_entered(&recorded, &[folder, root]) {
+        if places::is_folder(&recorded) && walk::stays_below(&recorded, &[folder, root]) {
             let found = captures_in(Vec::new(), &[recorded], &[folder, root]);
             return of_rank(&found, CaptureOrigin::Recorded);
         }
@@ -144,16 +144,12 @@ fn is_of_rank(found: Option<u32>, rank: Option<u32>) -> bool {
     found.is_none_or(|found| rank.is_none_or(|rank| rank == found))
 }
 
-/// Whether a folder may hold captures, and is no link out of `within`.
-fn is_entered(folder: &Path, within: &[&Path]) -> bool {
-    names::says_capture(folder) && walk::stays_below(folder, within)
-}
-
 /// What may be captures among `files` and in `folders`, by path, without links out of `within`.
 fn captures_in(files: Vec<PathBuf>, folders: &[PathBuf], within: &[&Path]) -> Vec<FoundCapture> {
     let mut found: BTreeSet<PathBuf> =
         files.into_iter().filter(|it| names::says_capture(it)).collect();
-    let of_captures = folders.iter().filter(|it| is_entered(it, within));
+    let is_entered = |it: &&PathBuf| names::says_capture(it) && walk::stays_below(it, within);
+    let of_captures = folders.iter().filter(is_entered);
     found.extend(of_captures.flat_map(|it| places::entries(it).0));
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))

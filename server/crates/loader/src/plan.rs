@@ -49,8 +49,8 @@ pub(crate) struct InputFile {
     pub(crate) order: usize,
     pub(crate) kind: InputKind,
     pub(crate) rank_by_name: Option<u32>,
-    /// The process that wrote it, where that is known.
-    process: Option<Process>,
+    /// The process that wrote it, where that is known. It is looked for where there are several files.
+    process: OnceLock<Option<Process>>,
     /// Place among the processes that wrote files of this kind, for files that name no rank.
     pub(crate) place: u32,
     is_only_trace: bool,
@@ -113,27 +113,27 @@ impl Plan {
                 return Ok(Some(index));
             }
         }
-        let process = Process::of(&input, kind);
-        let others = self.jobs.iter().filter(|job| job.kind == kind);
-        // What one process wrote are the cycles of its schedule.
-        let is_cycle = |job: &&InputFile| {
-            job.process.as_ref().zip(process.as_ref()).is_some_and(|(a, b)| a.is_same(b))
-        };
-        let place = match others.clone().find(is_cycle) {
-            Some(job) => job.place,
-            None => others.map(|job| job.place + 1).max().unwrap_or(0),
-        };
-        self.jobs.push(InputFile {
+        let mut new = InputFile {
             rank_by_name: names::rank(&input.path),
             input,
             same_file: Vec::new(),
             copies: Vec::new(),
             order: self.jobs.len(),
             kind,
-            process,
-            place,
+            process: OnceLock::new(),
+            place: 0,
             is_only_trace: false,
-        });
+        };
+        let others = self.jobs.iter().filter(|job| job.kind == kind);
+        // What one process wrote are the cycles of its schedule.
+        let is_cycle = |job: &&InputFile| {
+            job.process().zip(new.process()).is_some_and(|(one, other)| one.is_same(other))
+        };
+        new.place = match others.clone().find(is_cycle) {
+            Some(job) => job.place,
+            None => others.map(|job| job.place + 1).max().unwrap_or(0),
+        };
+        self.jobs.push(new);
         Ok(Some(self.jobs.len() - 1))
     }
 
@@ -243,6 +243,12 @@ impl Plan {
 }
 
 impl InputFile {
+    /// The process that wrote it, where that is known.
+    fn process(&self) -> Option<&Process> {
+        let process = || Process::of(&self.input, self.kind, self.rank_by_name);
+        self.process.get_or_init(process).as_ref()
+    }
+
     /// The rank in its name, or the one that its place stands for.
     pub(crate) fn rank_or_place(&self) -> u32 {
         self.rank_by_name.unwrap_or(self.place)

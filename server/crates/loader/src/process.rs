@@ -1,8 +1,9 @@
 //! Which process made a recording: what one writes from time to time is of one rank.
 
-use profile::Ns;
+use ledger::TimeRange;
 
 use crate::open::Opened;
+use crate::recorded_at::recorded;
 use crate::{InputKind, names};
 
 /// The process that made a recording, as far as that is known before it is read.
@@ -11,28 +12,24 @@ pub(crate) enum Process {
     /// By its machine and number, in a name of `tensorboard_trace_handler`.
     Named(String),
     /// By what the first events of a trace say.
-    Recorded { host: String, pid: String, start: Ns, end: Ns },
+    Recorded { host: String, pid: String, at: TimeRange },
 }
 
 impl Process {
-    /// The one that made `input`, if its name or its first bytes say it.
-    pub(crate) fn of(input: &Opened, kind: InputKind) -> Option<Self> {
+    /// The one that made `input`, if its name says it or, of a trace whose name has no rank, its first bytes.
+    pub(crate) fn of(input: &Opened, kind: InputKind, rank: Option<u32>) -> Option<Self> {
         if let Some((process, _)) = names::process_and_time(&input.path) {
             return Some(Self::Named(process));
         }
-        if kind != InputKind::Kineto || names::rank(&input.path).is_some() {
+        if kind != InputKind::Kineto || rank.is_some() {
             return None;
         }
         let profile = input.head_profile();
-        let host = &profile.host;
-        let thread = profile.threads.get(host.thread.first()?.index())?;
-        let ends =
-            host.start.iter().zip(&host.duration).map(|(&start, &time)| start.saturating_add(time));
+        let thread = profile.threads.get(profile.host.thread.first()?.index())?;
         Some(Self::Recorded {
             host: profile.meta.host.clone(),
             pid: profile.strings.get(thread.pid).to_owned(),
-            start: profile.meta.base.saturating_add(*host.start.iter().min()?),
-            end: profile.meta.base.saturating_add(ends.max()?),
+            at: recorded(&profile)?,
         })
     }
 
@@ -41,9 +38,9 @@ impl Process {
         match (self, other) {
             (Self::Named(one), Self::Named(two)) => one == two,
             (
-                Self::Recorded { host, pid, start, end },
-                Self::Recorded { host: host_2, pid: pid_2, start: start_2, end: end_2 },
-            ) => (host, pid) == (host_2, pid_2) && (end <= start_2 || end_2 <= start),
+                Self::Recorded { host, pid, at },
+                Self::Recorded { host: host_2, pid: pid_2, at: at_2 },
+            ) => (host, pid) == (host_2, pid_2) && (at.end <= at_2.start || at_2.end <= at.start),
             _ => false,
         }
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use ledger::TimeRange;
 use ledger_file::KeptMoment;
 use profile::{Ns, Profile};
 use recorded::{CommitId, RecordedCommit};
@@ -21,6 +22,15 @@ const CHECKING_OUT: Duration = Duration::from_secs(60);
 
 /// Unix times before this are those of clocks that do not begin in 1970: of 2001.
 const FIRST_CREDIBLE: Duration = Duration::from_secs(1_000_000_000);
+
+/// From when the first host event of a trace began until the last ended, by the clock of the recording.
+pub(crate) fn recorded(profile: &Profile) -> Option<TimeRange> {
+    let host = &profile.host;
+    let ends =
+        host.start.iter().zip(&host.duration).map(|(start, time)| start.saturating_add(*time));
+    let at = |it: Ns| profile.meta.base.saturating_add(it);
+    Some(TimeRange { start: at(*host.start.iter().min()?), end: at(ends.max()?) })
+}
 
 /// A time of a recording, if its clock counts from the Unix epoch.
 pub(crate) fn credible(at: Ns) -> Option<SystemTime> {
@@ -43,13 +53,9 @@ impl RecordedAt {
     /// Of a trace that was read from `path`. A trace is written when the run is over, so that what is newer than its file
     /// was changed since. Where the file is a copy, sources may have been copied with it.
     pub(crate) fn of_trace(profile: &Profile, path: &Path, commit: Option<RecordedCommit>) -> Self {
-        let host = &profile.host;
-        let ends =
-            host.start.iter().zip(&host.duration).map(|(&start, &duration)| start + duration);
-        let time = |it: Ns| Some(profile.meta.base + it).filter(|it| Ns::ZERO < *it);
-        let end = ends.max().and_then(time);
-        let began = host.start.iter().min().copied().and_then(time);
-        Self { commit, ..Self::new(began, end, path) }
+        let (began, end) = recorded(profile).map(|it| (it.start, it.end)).unzip();
+        let is_known = |it: &Ns| Ns::ZERO < *it;
+        Self { commit, ..Self::new(began.filter(is_known), end.filter(is_known), path) }
     }
 
     /// Of a file that names no time.
