@@ -272,12 +272,11 @@ export class Window {
     const input = this.page.locator('.quick-input-widget input.input').first();
     await until(async () => {
       await this.page.keyboard.press(key);
-      return input.waitFor({ timeout: 2000 }).then(
+      return input.fill(text, { timeout: 2000 }).then(
         () => true,
         () => false,
       );
     }, `the palette after ${key}`);
-    await input.fill(text);
   }
 
   /** Chooses from the context menu of an element. A menu takes no clicks in its first moments. */
@@ -304,23 +303,32 @@ export class Window {
     await row.click({ timeout: 10_000 });
   }
 
-  /** Runs a command and picks from the lists that it shows, one after the other. They close when the focus goes elsewhere, which on a
-   * busy machine happens late. */
+  /** Runs a command and picks from the lists that it shows, one after the other. */
   async choose(title, ...texts) {
-    const chosen = async () => {
-      await this.command(title);
+    await this.pickFrom(() => this.command(title), texts);
+  }
+
+  /** Opens a file, or starts what else the input for files takes, by a part of its name. */
+  async quickOpen(text, row = text) {
+    await this.pickFrom(() => this.quickInput('Control+p', text), [row]);
+  }
+
+  /** Picks from the lists that `open` shows. They close when the focus goes elsewhere, which on a busy machine happens late, and may be
+   * of what was there before: then they are opened again. */
+  async pickFrom(open, texts) {
+    const picked = async () => {
+      await open();
       for (const text of texts) {
         await this.pick(text);
       }
     };
     await until(
       () =>
-        chosen().then(
+        picked().then(
           () => true,
-          // A list may also be of what was there before.
           () => this.page.keyboard.press('Escape').then(() => false),
         ),
-      `${texts.join(', ')} of ${title}`,
+      `${texts.join(', ')} in a list`,
     );
   }
 

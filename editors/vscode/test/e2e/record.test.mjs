@@ -142,8 +142,7 @@ test('arguments are asked for and remembered for the file', async () => {
   await page.keyboard.press('Enter');
   await until(() => calls().at(-1) === '-m perfline record --steps 3 train.py --name two words', 'the arguments');
   await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
-  await window.quickInput('Control+p', 'train.py');
-  await window.pick('train.py');
+  await window.quickOpen('train.py');
   await page.locator('.tab.active', { hasText: 'train.py' }).waitFor();
   await window.command('Perfline: Record This File with Arguments…');
   await until(async () => (await input.inputValue()) === '--name "two words"', 'the arguments of before');
@@ -162,8 +161,7 @@ test('a test is recorded by a click above it, or at the cursor', async () => {
     return calls().includes(test);
   }, 'a test that was started');
   await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
-  await window.quickInput('Control+p', 'test_model.py');
-  await window.pick('test_model.py');
+  await window.quickOpen('test_model.py');
   await window.goTo(6);
   await window.command('Perfline: Record Test at Cursor');
   await until(() => calls().filter((it) => it === test).length === 2, 'the same test again');
@@ -186,8 +184,7 @@ test('what a configuration of launch.json runs is recorded, with its arguments, 
   assert.equal(readFileSync(path.join(folder, 'calls.from'), 'utf8'), `of slow-model ${folder}/work\n`);
   await page.locator('.tab.active', { hasText: 'slow_model.py' }).waitFor();
   // The same from Run and Debug.
-  await window.quickInput('Control+p', 'debug Record training');
-  await window.pick('Record training');
+  await window.quickOpen('debug Record training', 'Record training');
   await until(() => calls().at(-1) === `${record} --short`, 'the program of the configuration that another one names');
   assert.equal(await page.locator('.monaco-dialog-box').count(), 0);
   await window.close();

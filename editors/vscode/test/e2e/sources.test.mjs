@@ -67,8 +67,7 @@ test('each of several folders shows its own recording, also after the window is 
   const window = await bench.open(workspace, path.join(first, 'slow_model.py'));
   await window.status(/slow_model\.json\.gz/);
   await window.command('View: Split Editor Right');
-  await window.quickInput('Control+p', 'uploads.py');
-  await window.pick('uploads.py');
+  await window.quickOpen('uploads.py');
   await window.status(/uploads\.json\.gz/);
   await window.goTo(30);
   const isUpload = (it) => /batch\.to\(DEVICE, copy=True\)\s*279 µs/.test(it);
@@ -88,8 +87,7 @@ test('each of several folders shows its own recording, also after the window is 
     ['uploads.py', /uploads\.json\.gz/],
     ['slow_model.py', /older\.json\.gz/],
   ]) {
-    await window.quickInput('Control+p', file);
-    await window.pick(file);
+    await window.quickOpen(file);
     await window.status(recording);
   }
   await window.close();
