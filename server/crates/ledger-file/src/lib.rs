@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -328,7 +328,7 @@ mod tests {
                 is_on_device: true,
                 line: Some(0),
             }),
-            lines: vec![(Some(0), on_path)],
+            lines: vec![(Some(0), on_path)].into(),
         };
         let steps = [(Some(3), StepPath { pieces: vec![piece] })].into();
         ledger.critical_paths.insert(1, RankPaths { lines: vec![path_line], steps });

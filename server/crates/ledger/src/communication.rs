@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Bytes, LineKey, Ns};
+use crate::{Bytes, LineKey, Ns, RankList};
 
 /// The collectives of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -125,7 +125,7 @@ pub struct GroupMembers {
     /// What it is for, which several groups may share (`default_pg`, `mesh_tp`); empty where it is not recorded.
     pub description: String,
     /// The ranks in it.
-    pub ranks: Vec<u32>,
+    pub ranks: RankList,
 }
 
 /// One collective on one rank. The order is that of time.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::amount::Amount;
-use crate::{LineKey, Ns, TimeRange};
+use crate::{LineKey, Ns, PackedList, TimeRange};
 
 /// The critical paths of the steps of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -57,7 +57,7 @@ impl RankPaths {
             .collect();
         let place = |id: PathLineId| places.get(id? as usize).copied().flatten();
         for piece in self.steps.values_mut().flat_map(|it| &mut it.pieces) {
-            piece.lines.iter_mut().for_each(|(line, _)| *line = place(*line));
+            piece.lines = piece.lines.iter().map(|(line, time)| (place(line), time)).collect();
             if let Some(it) = &mut piece.collective {
                 it.line = place(it.line);
             }
@@ -70,7 +70,7 @@ impl RankPaths {
         let pieces = self.steps.values().flat_map(|it| &it.pieces);
         let ids = pieces.flat_map(|it| {
             let collective = it.collective.as_ref().and_then(|it| it.line);
-            it.lines.iter().filter_map(|(line, _)| *line).chain(collective)
+            it.lines.iter().filter_map(|(line, _)| line).chain(collective)
         });
         let used: BTreeSet<u32> = ids.collect();
         if used.len() < self.lines.len() {
@@ -122,7 +122,7 @@ pub struct PathPiece {
     /// The collective that the piece ends with.
     pub collective: Option<PathCollective>,
     /// What the time went to, by line, but for the collective.
-    pub lines: Vec<(PathLineId, PathTime)>,
+    pub lines: PackedList<(PathLineId, PathTime)>,
 }
 
 impl PathPiece {

@@ -21,7 +21,9 @@ mod memory;
 mod merge;
 mod modules;
 mod overview;
+mod packed_list;
 mod patterns;
+mod rank_list;
 mod rank_share;
 mod split;
 mod unit;
@@ -51,7 +53,9 @@ pub use overview::{
     KernelClass, LaunchSummary, LoaderWorkers, Overlap, Overview, Precision, StreamQueue,
     TensorCores,
 };
+pub use packed_list::PackedList;
 pub use patterns::{Pattern, PatternBooks};
+pub use rank_list::RankList;
 pub use rank_share::{RankShare, RankShares};
 pub use split::share_of;
 pub use unit::Unit;

@@ -501,12 +501,12 @@ mod tests {
             };
             let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1), blocked: Blocked { from: Ns(rest[2]), until: Ns(rest[3]) } };
             let range = TimeRange { start: Ns(rest[0]), end: Ns(rest[1]) };
-            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), steps: [(Some(1), range)].into(), sites: [(site, vec![call])].into() };
+            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: [rank].into_iter().collect(), ..GroupMembers::default() }].into(), steps: [(Some(1), range)].into(), sites: [(site, vec![call])].into() };
             ledger.communication.insert(rank, mine);
             let on_path = LineKey { file: "a.py".to_owned(), line: u32::from(fit == SourceFit::Fits) };
             let time = PathTime { host: Ns(rest[4]), ..PathTime::default() };
             let collective = is_user_code.then_some(PathCollective { start: Ns(rest[5]), from: Ns(rest[4]), is_on_device: true, line: Some(0) });
-            let piece = PathPiece { before: None, time: TimeRange { start: Ns::ZERO, end: Ns(rest[4]) }, collective, lines: vec![(Some(0), time)] };
+            let piece = PathPiece { before: None, time: TimeRange { start: Ns::ZERO, end: Ns(rest[4]) }, collective, lines: [(Some(0), time)].into_iter().collect() };
             let steps = [(Some(rank), StepPath { pieces: vec![piece] })].into();
             ledger.critical_paths.insert(0, RankPaths { lines: vec![on_path], steps });
             let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };

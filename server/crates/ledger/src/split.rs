@@ -187,11 +187,11 @@ impl LineBooks {
                 let shares = by_rank.iter().map(|it| {
                     let RankShare { rank, host, longest_thread, device, elements } = it;
                     RankShare {
-                        rank: *rank,
-                        host: time(host),
-                        longest_thread: time(longest_thread),
-                        device: time(device),
-                        elements: count(elements),
+                        rank,
+                        host: time(&host),
+                        longest_thread: time(&longest_thread),
+                        device: time(&device),
+                        elements: count(&elements),
                     }
                 });
                 shares.collect()

@@ -41,7 +41,7 @@ fn members(ledgers: &BTreeMap<u32, Ledger>, asked: &str) -> BTreeSet<u32> {
     for (&rank, communication) in ledgers.values().flat_map(|it| &it.communication) {
         for GroupMembers { name, description, ranks } in &communication.groups {
             if [name, description].into_iter().any(|it| it == asked) {
-                members.extend(ranks);
+                members.extend(ranks.iter());
             }
         }
         if communication.sites.keys().any(|site| site.group.name == asked) {
@@ -84,7 +84,7 @@ mod tests {
         let group = |name: &str, description: &str, ranks: &[u32]| GroupMembers {
             name: name.to_owned(),
             description: description.to_owned(),
-            ranks: ranks.to_vec(),
+            ranks: ranks.iter().copied().collect(),
         };
         let ledger = |rank: u32| {
             let of_two = [group("1", "mesh_tp", &[0, 1]), group("2", "mesh_tp", &[2, 3])];

@@ -185,8 +185,8 @@ impl<'a> JoinedPaths<'a> {
             }
             let (rank, step, _) = at;
             let Some(piece) = self.piece(at).filter(|_| seen.insert(at)) else { return };
-            for (line, time) in &piece.lines {
-                add(rank, self.line(rank, *line), time);
+            for (line, time) in piece.lines.iter() {
+                add(rank, self.line(rank, line), &time);
             }
             let Some(before) = piece.before else { return };
             (key, until) = ((rank, step, before), self.aligned(rank, piece.time.start));

@@ -242,11 +242,12 @@ fn reason(ledger: &Ledger, ranks: &[RankSummary], rank: u32, cause: &Cause) -> O
 
 /// Whether what the operators of a line take on `rank` is larger than on the others.
 fn larger_inputs(books: &LineBooks, ranks: &[RankSummary], rank: u32) -> Option<CauseReason> {
+    let elements: BTreeMap<u32, u64> =
+        books.by_rank.iter().map(|it| (it.rank, it.elements)).collect();
     let mut here = 0;
     let mut others = Vec::new();
     for it in ranks {
-        let share = books.by_rank.iter().find(|share| share.rank == it.rank);
-        let per_step = share.map_or(0, |share| share.elements) / it.steps.max(1);
+        let per_step = elements.get(&it.rank).copied().unwrap_or(0) / it.steps.max(1);
         if it.rank == rank { here = per_step } else { others.push(per_step) }
     }
     others.sort_unstable();

@@ -68,6 +68,6 @@ fn members(group: &RankGroup) -> GroupMembers {
     GroupMembers {
         name: group.name.clone(),
         description: group.description.clone(),
-        ranks: group.ranks.clone(),
+        ranks: group.ranks.iter().copied().collect(),
     }
 }
