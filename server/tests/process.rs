@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -228,6 +229,12 @@ fn the_standard_input_is_read_from_its_first_byte() {
     assert!(expected.lines().count() > 100, "{expected}");
     let opened = || Stdio::from(std::fs::File::open(&file).unwrap());
     assert_eq!(csv("-", opened()), (Some(0), expected.clone(), String::new()));
+
+    let with_note = folder.path().join("with_note");
+    std::fs::write(&with_note, [b"note\n", &*std::fs::read(&file).unwrap()].concat()).unwrap();
+    let mut behind_note = std::fs::File::open(&with_note).unwrap();
+    behind_note.seek(SeekFrom::Start(5)).unwrap();
+    assert_eq!(csv("-", behind_note.into()), (Some(0), expected.clone(), String::new()));
 
     let mut inputs = vec!["-"];
     inputs.extend(cfg!(unix).then_some("/dev/stdin"));

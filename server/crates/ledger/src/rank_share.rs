@@ -40,11 +40,11 @@ impl RankShare {
 /// ranks times lines, so that several take the bytes of their digits, a third of what they take as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Vec<RankShare>", into = "Vec<RankShare>")]
-pub struct RankShares(Form);
+pub struct RankShares(ShareForm);
 
 /// The one form that some shares have: equal shares are equal values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum ShareForm {
     One(RankShare),
     /// None or several, in order of their ranks.
     Packed(Vec<ShareBlock>),
@@ -62,7 +62,7 @@ struct ShareBlock {
 /// Ranks in a block are so many that it costs them little, and so few that one of them can be changed.
 const BLOCK_BITS: u32 = 6;
 
-impl Default for Form {
+impl Default for ShareForm {
     fn default() -> Self {
         Self::Packed(Vec::new())
     }
@@ -72,8 +72,8 @@ impl RankShares {
     /// What is known of each rank.
     pub fn iter(&self) -> impl Iterator<Item = RankShare> {
         let (one, blocks) = match &self.0 {
-            Form::One(share) => (Some(*share), &[][..]),
-            Form::Packed(blocks) => (None, &blocks[..]),
+            ShareForm::One(share) => (Some(*share), &[][..]),
+            ShareForm::Packed(blocks) => (None, &blocks[..]),
         };
         one.into_iter().chain(blocks.iter().flat_map(|it| it.shares.iter()))
     }
@@ -81,15 +81,15 @@ impl RankShares {
     /// Adds `more` to what its rank has.
     pub fn add(&mut self, more: &RankShare) {
         let blocks = match &mut self.0 {
-            Form::Packed(blocks) if blocks.is_empty() => {
-                self.0 = Form::One(*more);
+            ShareForm::Packed(blocks) if blocks.is_empty() => {
+                self.0 = ShareForm::One(*more);
                 return;
             }
-            Form::Packed(blocks) => blocks,
-            Form::One(share) if share.rank == more.rank => return share.merge(more),
-            Form::One(share) => {
+            ShareForm::Packed(blocks) => blocks,
+            ShareForm::One(share) if share.rank == more.rank => return share.merge(more),
+            ShareForm::One(share) => {
                 let share = *share;
-                self.0 = Form::Packed(vec![ShareBlock::of(&share)]);
+                self.0 = ShareForm::Packed(vec![ShareBlock::of(&share)]);
                 return self.add(more);
             }
         };
@@ -205,7 +205,7 @@ mod tests {
     fn shares_of_many_ranks_take_few_bytes() {
         let shares: RankShares =
             (0..1_000).map(|rank| RankShare::of_thread(rank, Ns(3_000_000))).collect();
-        let Form::Packed(blocks) = &shares.0 else { panic!("{shares:?}") };
+        let ShareForm::Packed(blocks) = &shares.0 else { panic!("{shares:?}") };
         assert_eq!(blocks.len(), 16);
         assert!(blocks.iter().map(|it| it.shares.n_bytes()).sum::<usize>() <= 12 * 1_000);
     }

@@ -1,5 +1,6 @@
 //! Opens an input and determines its format. What is looked at and what is read come from one handle, so that a pipe loses
-//! nothing and a file that is exchanged meanwhile is not taken for the one that was looked at.
+//! nothing and a file that is exchanged meanwhile is not taken for the one that was looked at. What was read to look is kept of
+//! what can be read only once, and of URLs; a file is read again from its begin.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +22,7 @@ use crate::{Error, InputKind, STANDARD_INPUT, names};
 /// Compressed bytes that are asked for at once.
 const BUFFER: usize = 256 << 10;
 
-/// The same while looking at a file: what is asked for is kept until the file is read.
+/// The same while looking at an input: what is asked for may be kept until it is read.
 const LOOK_BUFFER: usize = 16 << 10;
 
 /// Decompressed bytes that are looked at to determine what a file is.
@@ -52,16 +53,17 @@ pub(crate) struct Opened {
     digest: Option<Option<u64>>,
     /// Whether these name the time of an event: no two recordings begin with the same then.
     has_times: bool,
-    /// Whether it can be read again.
-    is_regular: bool,
-    /// What was read to look at it.
+    /// What was read to look at it; nothing of a file.
     head: Vec<u8>,
-    rest: ByteSource,
+    source: ByteSource,
 }
 
 /// Where the bytes of an input come from.
 enum ByteSource {
+    /// A regular file, which is read at any place.
     File(File),
+    /// What can be read only once, as a pipe.
+    Stream(File),
     Remote(RemoteFile),
 }
 
@@ -111,11 +113,11 @@ impl Identity {
 /// If it cannot be opened, or its first bytes cannot be read.
 pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
     let source = if path == Path::new(STANDARD_INPUT) {
-        standard_input().map(ByteSource::File)
+        standard_input().and_then(ByteSource::of_standard_input)
     } else if remote_files::is_url(path) {
         RemoteFile::open(path).map(ByteSource::Remote)
     } else {
-        open_file(path).map(ByteSource::File)
+        open_file(path).and_then(ByteSource::of_file)
     };
     source
         .and_then(|source| Opened::new(path, source))
@@ -166,7 +168,7 @@ impl Opened {
         let size = source.size()?;
         let mut head = Vec::new();
         let mut prefix = vec![0; PREFIX];
-        let tee = Tee { source: &source, head: &mut head };
+        let tee = Tee { source: source.bytes_from(0), head: &mut head };
         let mut unpacked = Unpacked::new(tee.take(MAX_HEAD), LOOK_BUFFER);
         let n = unpacked.fill(&mut prefix);
         prefix.truncate(n);
@@ -177,7 +179,10 @@ impl Opened {
         }
         let damage = damage.into_iter().next();
         // Of a run there may be thousands of files.
-        head.shrink_to_fit();
+        match source {
+            ByteSource::File(_) => head = Vec::new(),
+            ByteSource::Stream(_) | ByteSource::Remote(_) => head.shrink_to_fit(),
+        }
         let mut hasher = DefaultHasher::new();
         prefix.hash(&mut hasher);
         Ok(Self {
@@ -189,18 +194,15 @@ impl Opened {
             prefix_digest: hasher.finish(),
             digest: None,
             has_times: prefix.windows(4).any(|it| it == b"\"ts\""),
-            is_regular: size.is_some(),
             head,
-            rest: source,
+            source,
         })
     }
 
     /// The decompressed bytes. Bytes of the file are added to `done` when they are read.
     pub(crate) fn unpacked<'a>(&'a self, done: &'a AtomicU64) -> Unpacked<impl Read + Send + 'a> {
-        Unpacked::new(
-            CountingReader { inner: Cursor::new(&*self.head).chain(&self.rest), done },
-            BUFFER,
-        )
+        let bytes = Cursor::new(&*self.head).chain(self.source.bytes_from(self.head.len() as u64));
+        Unpacked::new(CountingReader { inner: bytes, done }, BUFFER)
     }
 
     /// What the head of a trace says about the recording; that of some versions stands behind the events.
@@ -218,15 +220,24 @@ impl Opened {
     /// The first decompressed bytes: those that were looked at.
     pub(crate) fn prefix(&self) -> Vec<u8> {
         let mut prefix = vec![0; PREFIX];
-        let n = Unpacked::new(Cursor::new(&*self.head), LOOK_BUFFER).fill(&mut prefix);
+        let n = match &self.source {
+            ByteSource::File(_) => {
+                Unpacked::new(self.source.bytes_from(0).take(MAX_HEAD), LOOK_BUFFER)
+                    .fill(&mut prefix)
+            }
+            ByteSource::Stream(_) | ByteSource::Remote(_) => {
+                Unpacked::new(Cursor::new(&*self.head), LOOK_BUFFER).fill(&mut prefix)
+            }
+        };
         prefix.truncate(n);
         prefix
     }
 
     /// What the system says of the file; `None` of a pipe.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
-        match &self.rest {
+        match &self.source {
             ByteSource::File(file) => FileIdentity::of(&file.metadata().ok()?),
+            ByteSource::Stream(_) => None,
             ByteSource::Remote(file) => FileIdentity::of_remote(&file.metadata()),
         }
     }
@@ -237,29 +248,26 @@ impl Opened {
     /// # Errors
     /// If it cannot be read, or only once.
     pub(crate) fn sample(&self) -> io::Result<u128> {
-        if !self.is_regular {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
         let mut hash = StableHash::new();
-        if let ByteSource::Remote(_) = self.rest {
-            hash.bytes(&self.head);
-            return Ok(hash.0);
+        match &self.source {
+            ByteSource::Stream(_) => return Err(io::ErrorKind::Unsupported.into()),
+            ByteSource::Remote(_) => hash.bytes(&self.head),
+            ByteSource::File(_) => {
+                let mut part = Vec::new();
+                let last = self.size.saturating_sub(SAMPLE);
+                for at in (0..SAMPLES - 1).map(|it| last / (SAMPLES - 1) * it).chain([last]) {
+                    part.clear();
+                    self.source.bytes_from(at).take(SAMPLE).read_to_end(&mut part)?;
+                    hash.bytes(&part);
+                }
+            }
         }
-        let mut part = Vec::new();
-        let last = self.size.saturating_sub(SAMPLE);
-        for at in (0..SAMPLES - 1).map(|it| last / (SAMPLES - 1) * it).chain([last]) {
-            (&self.rest).seek(SeekFrom::Start(at))?;
-            part.clear();
-            (&self.rest).take(SAMPLE).read_to_end(&mut part)?;
-            hash.bytes(&part);
-        }
-        (&self.rest).seek(SeekFrom::Start(self.head.len() as u64))?;
         Ok(hash.0)
     }
 
     /// Whether a side-car may lie beside it.
     pub(crate) fn is_regular(&self) -> bool {
-        self.is_regular
+        !matches!(self.source, ByteSource::Stream(_))
     }
 
     /// Whether both hold the same recording, although they are different files. Nothing is read for traces: their first
@@ -288,9 +296,12 @@ impl Opened {
 
     /// Of all decompressed bytes; `None` of what is damaged or can be read only once.
     fn digest(&mut self, cancelled: &AtomicBool) -> io::Result<Option<u64>> {
-        if self.digest.is_none() && self.is_regular {
+        if self.digest.is_none() && self.is_regular() {
             let digest = self.read_digest(cancelled);
-            (&self.rest).seek(SeekFrom::Start(self.head.len() as u64))?;
+            if let ByteSource::Remote(file) = &self.source {
+                let mut file = file;
+                file.seek(SeekFrom::Start(self.head.len() as u64))?;
+            }
             self.digest = Some(digest);
         }
         Ok(self.digest.flatten())
@@ -378,51 +389,86 @@ fn raise_limit_of_files() -> bool {
 }
 
 impl ByteSource {
-    /// Bytes in all; `None` of what can be read only once.
-    ///
     /// # Errors
     /// If it is a folder, or nothing is known of it.
-    fn size(&self) -> io::Result<Option<u64>> {
-        let file = match self {
-            Self::File(file) => file,
-            Self::Remote(file) => return Ok(Some(file.metadata().size)),
-        };
+    fn of_file(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             let message = "is a folder; name a file in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
         }
-        Ok(metadata.is_file().then_some(metadata.len()))
+        Ok(if metadata.is_file() { Self::File(file) } else { Self::Stream(file) })
+    }
+
+    /// # Errors
+    /// Those of [`Self::of_file`].
+    fn of_standard_input(mut file: File) -> io::Result<Self> {
+        // Another program may have read its begin.
+        let is_at_begin = file.stream_position().is_ok_and(|place| place == 0);
+        Ok(match Self::of_file(file)? {
+            Self::File(file) if !is_at_begin => Self::Stream(file),
+            source => source,
+        })
+    }
+
+    /// Bytes in all; `None` of what can be read only once.
+    ///
+    /// # Errors
+    /// If nothing is known of it.
+    fn size(&self) -> io::Result<Option<u64>> {
+        Ok(match self {
+            Self::File(file) => Some(file.metadata()?.len()),
+            Self::Stream(_) => None,
+            Self::Remote(file) => Some(file.metadata().size),
+        })
+    }
+
+    /// The bytes from `place`. What is no file goes on where it was left.
+    fn bytes_from(&self, place: u64) -> BytesFrom<'_> {
+        BytesFrom { source: self, place }
     }
 }
 
-impl Read for &ByteSource {
+/// Reads on from a place. Several may read one file.
+struct BytesFrom<'a> {
+    source: &'a ByteSource,
+    /// Where the next byte of a file is.
+    place: u64,
+}
+
+impl Read for BytesFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            ByteSource::File(file) => (&mut &*file).read(buffer),
+        match self.source {
+            ByteSource::File(file) => {
+                let n = read_at(file, buffer, self.place)?;
+                self.place += n as u64;
+                Ok(n)
+            }
+            ByteSource::Stream(file) => (&mut &*file).read(buffer),
             ByteSource::Remote(file) => (&mut &*file).read(buffer),
         }
     }
 }
 
-impl Seek for &ByteSource {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            ByteSource::File(file) => (&mut &*file).seek(to),
-            ByteSource::Remote(file) => (&mut &*file).seek(to),
-        }
-    }
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], place: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, place)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], place: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, place)
 }
 
 /// Keeps what goes through.
 struct Tee<'a> {
-    source: &'a ByteSource,
+    source: BytesFrom<'a>,
     head: &'a mut Vec<u8>,
 }
 
 impl Read for Tee<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = (&mut &*self.source).read(buffer)?;
+        let n = self.source.read(buffer)?;
         self.head.extend_from_slice(&buffer[..n]);
         Ok(n)
     }
