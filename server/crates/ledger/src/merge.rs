@@ -506,7 +506,7 @@ mod tests {
             let on_path = LineKey { file: "a.py".to_owned(), line: u32::from(fit == SourceFit::Fits) };
             let time = PathTime { host: Ns(rest[4]), ..PathTime::default() };
             let collective = is_user_code.then_some(PathCollective { start: Ns(rest[5]), from: Ns(rest[4]), is_on_device: true, line: Some(0) });
-            let piece = PathPiece { before: None, time: TimeRange { start: Ns::ZERO, end: Ns(rest[4]) }, collective, lines: [(Some(0), time)].into_iter().collect() };
+            let piece = PathPiece { before: None, time: TimeRange { start: Ns::ZERO, end: Ns(rest[4]) }, collective, lines: vec![(Some(0), time)].into() };
             let steps = [(Some(rank), StepPath { pieces: vec![piece] })].into();
             ledger.critical_paths.insert(0, RankPaths { lines: vec![on_path], steps });
             let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };

@@ -153,12 +153,11 @@ pub(crate) fn found(path: &Path) -> Result<Opened, Error> {
         if !std::fs::metadata(path)?.is_file() {
             return Err(refused());
         }
-        let file = open_file(path)?;
-        // It may have been exchanged meanwhile.
-        if !file.metadata()?.is_file() {
-            return Err(refused());
+        match ByteSource::of_file(open_file(path)?)? {
+            // It was exchanged meanwhile.
+            ByteSource::Stream(_) => Err(refused()),
+            source => Opened::new(path, source),
         }
-        Opened::new(path, ByteSource::File(file))
     };
     open().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
@@ -201,8 +200,12 @@ impl Opened {
 
     /// The decompressed bytes. Bytes of the file are added to `done` when they are read.
     pub(crate) fn unpacked<'a>(&'a self, done: &'a AtomicU64) -> Unpacked<impl Read + Send + 'a> {
-        let bytes = Cursor::new(&*self.head).chain(self.source.bytes_from(self.head.len() as u64));
-        Unpacked::new(CountingReader { inner: bytes, done }, BUFFER)
+        Unpacked::new(CountingReader { inner: self.bytes(), done }, BUFFER)
+    }
+
+    /// All bytes as they are.
+    fn bytes(&self) -> impl Read + Send + '_ {
+        Cursor::new(&*self.head).chain(self.source.bytes_from(self.head.len() as u64))
     }
 
     /// What the head of a trace says about the recording; that of some versions stands behind the events.
@@ -219,16 +222,12 @@ impl Opened {
 
     /// The first decompressed bytes: those that were looked at.
     pub(crate) fn prefix(&self) -> Vec<u8> {
-        let mut prefix = vec![0; PREFIX];
-        let n = match &self.source {
-            ByteSource::File(_) => {
-                Unpacked::new(self.source.bytes_from(0).take(MAX_HEAD), LOOK_BUFFER)
-                    .fill(&mut prefix)
-            }
-            ByteSource::Stream(_) | ByteSource::Remote(_) => {
-                Unpacked::new(Cursor::new(&*self.head), LOOK_BUFFER).fill(&mut prefix)
-            }
+        let n_bytes = match self.source {
+            ByteSource::File(_) => MAX_HEAD,
+            ByteSource::Stream(_) | ByteSource::Remote(_) => self.head.len() as u64,
         };
+        let mut prefix = vec![0; PREFIX];
+        let n = Unpacked::new(self.bytes().take(n_bytes), LOOK_BUFFER).fill(&mut prefix);
         prefix.truncate(n);
         prefix
     }
