@@ -26,7 +26,7 @@ fn ledger(text: &str) -> Ledger {
 /// Each line of the path, in microseconds, in order of the lines: `m.py:1 host=40`.
 fn path(text: &str) -> String {
     let ledger = ledger(text);
-    let Some(path) = CriticalPath::of_run(&ledger, None) else {
+    let Some(path) = CriticalPath::new(&ledger, None).unwrap() else {
         return String::new();
     };
     let mut lines: Vec<String> = path
@@ -167,7 +167,7 @@ fn steps_have_paths_of_their_own() {
         kernel second 121..180 corr=2
         ",
     );
-    let path = CriticalPath::of_run(&it, None).unwrap();
+    let path = CriticalPath::new(&it, None).unwrap().unwrap();
     // The first step ends with what it launched, and the second begins then.
     assert_eq!((path.steps, path.time.sum()), (2, Ns(200_000)));
     assert_eq!(parts(&path.time), "host=90 launch=5 device=105");
@@ -186,11 +186,17 @@ fn of_ranks(name: &str) -> (Ledger, CriticalPath) {
     inputs.sort();
     let options = LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
-    let ledger = load(&inputs, &options, &watch).unwrap().merged;
-    assert!(ledger.adds_up());
-    let compared = Comparison::new(&ledger).unwrap();
-    let path = CriticalPath::of_run(&ledger, Some(&compared)).unwrap();
-    (ledger, path)
+    let run = load(&inputs, &options, &watch).unwrap();
+    assert!(run.adds_up());
+    let compared = Comparison::new(&run.merged).unwrap();
+    let path = CriticalPath::new(&run, Some(&compared)).unwrap().unwrap();
+    // What is read rank by rank is what whole paths give.
+    let mut whole = run.merged.clone();
+    for rank in &run.ranks {
+        whole.critical_paths.extend(run.ledger_of(rank).unwrap().into_owned().critical_paths);
+    }
+    assert_eq!(CriticalPath::of_ranks(&whole, &whole).unwrap().as_ref(), Some(&path));
+    (run.merged, path)
 }
 
 #[test]
@@ -246,7 +252,7 @@ fn every_instant_of_a_step_is_on_its_path_once() {
             let begin =
                 path.critical_paths[&0].steps[&None].pieces.iter().map(|it| it.time.start).min();
             let end = path.critical_paths[&0].steps[&None].pieces[0].time.end;
-            let path = CriticalPath::of_run(&path, None).unwrap();
+            let path = CriticalPath::new(&path, None).unwrap().unwrap();
             assert_eq!(path.time.sum(), end - begin.unwrap(), "{}", trace.display());
             paths += 1;
         }

@@ -263,7 +263,7 @@ fn fault(damaged: &Damaged, whole: &Ledger) -> Option<String> {
             return (!is_one_line_about(&error, damaged.name)).then(|| format!("says {error}"));
         }
     };
-    let ledgers = run.ranks.iter().map(|it| run.ledger_of(it));
+    let ledgers = run.ranks.iter().map(|it| run.ledger_of(it).unwrap());
     for ledger in ledgers.chain([Cow::Borrowed(&run.merged)]) {
         if let Some(balance) = ledger.balances().into_iter().find(|it| !it.is_balanced()) {
             return Some(format!("{balance:?}"));

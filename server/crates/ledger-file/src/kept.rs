@@ -9,7 +9,10 @@ use flate2::{Compression, GzBuilder};
 use ledger::SourceFit;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, MAX_BYTES, MAX_HEAD};
+use crate::{Error, MAX_HEAD};
+
+/// Decompressed bytes of an entry at most.
+pub const MAX_KEPT_BYTES: usize = 1 << 30;
 
 /// What the decompressed file begins with; the build of Perfline and a line break follow.
 const MAGIC: &[u8] = b"perfline kept ledger ";
@@ -101,10 +104,10 @@ impl KeptHead {
     /// The bytes of the file, gzip. `ledgers` are from [`crate::LedgerHead::to_body`].
     ///
     /// # Errors
-    /// If they need more than [`MAX_BYTES`].
+    /// If they need more than 1 GiB.
     pub fn pack(&self, build: &str, ledgers: &[u8]) -> Result<Vec<u8>, Error> {
         let head = postcard::to_allocvec(self).map_err(|it| Error::NotWritten(it.to_string()))?;
-        if MAX_BYTES < head.len() + ledgers.len() {
+        if MAX_KEPT_BYTES < head.len() + ledgers.len() {
             return Err(Error::NotWritten("it needs more than 1 GiB".to_owned()));
         }
         // It is written to be read a few times on this machine: speed counts more than size.
@@ -115,7 +118,7 @@ impl KeptHead {
     }
 
     /// Reads the decompressed bytes of a file that `build` wrote; with the head, the bytes of the ledgers, for
-    /// [`crate::Ledgers::in_body`].
+    /// [`crate::LedgerReader::of_body`].
     ///
     /// # Errors
     /// If they are something else, of another build, or damaged.

@@ -10,8 +10,8 @@
 mod kept;
 mod packed;
 
-pub use kept::{KeptFile, KeptHead, KeptMoment, KeptText};
-pub use packed::PackedLedger;
+pub use kept::{KeptFile, KeptHead, KeptMoment, KeptText, MAX_KEPT_BYTES};
+pub use packed::{pack, unpack};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ use std::io::Write;
 use flate2::{Compression, Crc, GzBuilder};
 use ledger::Ledger;
 use profile::Warning;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What the decompressed file begins with; the version of the format, a space, that of Perfline, and a line break follow.
@@ -27,13 +28,13 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 12;
-
-/// Decompressed bytes of a file at most, so that a small file cannot take all memory.
-pub const MAX_BYTES: usize = 1 << 30;
+pub const VERSION: u32 = 13;
 
 /// Bytes of the first line at most.
 const MAX_HEAD: usize = 64;
+
+/// Bytes of a length at most: 64 bits, seven to a byte.
+const MAX_VARINT: usize = 10;
 
 /// Why bytes cannot be taken for ledgers.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -58,6 +59,21 @@ pub enum Error {
     /// They can be read, but their sums do not agree.
     #[error("its books do not balance, so it is damaged: write the ledger again from the traces")]
     Unbalanced,
+    /// They were made from something that Perfline does not read.
+    #[error("names an input of the unknown kind `{0}`")]
+    UnknownKind(String),
+    /// What is said of a rank, or of all inputs, is larger than what may be read.
+    #[error(
+        "holds a rank of {} MiB and may have {}; raise the memory limit (--memory-limit, in editors perfline.memoryLimit)",
+        length.div_ceil(1 << 20),
+        max >> 20
+    )]
+    TooLarge {
+        /// Its bytes.
+        length: u64,
+        /// Bytes that it may have.
+        max: u64,
+    },
     /// They cannot be written.
     #[error("a ledger could not be written: {0}")]
     NotWritten(String),
@@ -132,10 +148,10 @@ impl LedgerHead {
     /// whichever order their inputs were added. Each ledger is written before the next one is asked for.
     ///
     /// # Errors
-    /// If the ledgers need more than [`MAX_BYTES`], or a path cannot be written.
+    /// If one of the ledgers cannot be had, or has a path that cannot be written.
     pub fn to_bytes<'a>(
         &self,
-        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+        ledgers: impl ExactSizeIterator<Item = Result<(u32, Cow<'a, Ledger>), Error>>,
     ) -> Result<Vec<u8>, Error> {
         let mut sorted = self.clone();
         sorted.inputs.sort_by_cached_key(LedgerInput::place);
@@ -143,20 +159,11 @@ impl LedgerHead {
         let head = format!("{VERSION} {}\n", env!("CARGO_PKG_VERSION"));
         // Without a time, so that equal ledgers are equal files.
         let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-        let mut length = 0;
-        let mut write = |bytes: &[u8]| {
-            length += bytes.len();
-            if MAX_BYTES < length {
-                return Err(Error::NotWritten(
-                    "it needs more than 1 GiB; name fewer inputs".to_owned(),
-                ));
-            }
-            gzip.write_all(bytes).map_err(|it| Error::NotWritten(it.to_string()))
-        };
-        write(MAGIC)?;
-        write(head.as_bytes())?;
-        sorted.each_part(ledgers, write)?;
-        gzip.finish().map_err(|it| Error::NotWritten(it.to_string()))
+        let failed = |it: std::io::Error| Error::NotWritten(it.to_string());
+        gzip.write_all(MAGIC).map_err(failed)?;
+        gzip.write_all(head.as_bytes()).map_err(failed)?;
+        sorted.each_part(ledgers, |bytes| gzip.write_all(bytes).map_err(failed))?;
+        gzip.finish().map_err(failed)
     }
 
     /// The bytes of what the file says and of the ledgers alone, as they are.
@@ -165,7 +172,7 @@ impl LedgerHead {
     /// If a path cannot be written.
     pub fn to_body<'a>(
         &self,
-        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+        ledgers: impl ExactSizeIterator<Item = Result<(u32, Cow<'a, Ledger>), Error>>,
     ) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
         self.each_part(ledgers, |bytes| {
@@ -177,13 +184,17 @@ impl LedgerHead {
 
     fn each_part<'a>(
         &self,
-        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+        ledgers: impl ExactSizeIterator<Item = Result<(u32, Cow<'a, Ledger>), Error>>,
         mut write: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        write(&encoded(self)?)?;
-        write(&encoded(&ledgers.len())?)?;
-        for (rank, ledger) in ledgers {
-            write(&encoded(&(rank, &*ledger))?)?;
+        let mut write = |part: Vec<u8>| {
+            write(&encoded(&(part.len() as u64))?)?;
+            write(&part)
+        };
+        write(encoded(&(self, ledgers.len()))?)?;
+        for ledger in ledgers {
+            let (rank, ledger) = ledger?;
+            write(encoded(&(rank, &*ledger))?)?;
         }
         Ok(())
     }
@@ -193,74 +204,161 @@ fn encoded(value: &impl Serialize) -> Result<Vec<u8>, Error> {
     postcard::to_allocvec(value).map_err(|it| Error::NotWritten(it.to_string()))
 }
 
-/// The ledgers of a file, read one after the other, with their ranks in ascending order. Nothing in the file is believed that can be
-/// checked: lengths are held against the bytes that there are, and the books of each rank must balance.
-#[derive(Debug)]
-pub struct Ledgers<'a> {
-    /// Where they come from.
-    pub head: LedgerHead,
-    left: usize,
-    last: Option<u32>,
-    rest: &'a [u8],
+/// What a file of ledgers holds, one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LedgerPart {
+    /// Where the ledgers come from.
+    Head(LedgerHead),
+    /// The ledger of a rank. Ranks come in ascending order.
+    Rank(u32, Box<Ledger>),
 }
 
-impl<'a> Ledgers<'a> {
-    /// Those of the decompressed bytes of a file.
+/// Reads ledgers from bytes that come one after the other, so that a file of many ranks is never whole in memory. Nothing in the file is
+/// believed that can be checked: lengths are held against the bytes that come, and the books of each rank must balance.
+#[derive(Debug)]
+pub struct LedgerReader {
+    /// Bytes of a part at most.
+    max_part: u64,
+    /// What was fed, of which all before `at` was read.
+    bytes: Vec<u8>,
+    at: usize,
+    next: NextPart,
+}
+
+#[derive(Debug, PartialEq)]
+enum NextPart {
+    /// The line that a file begins with.
+    Line,
+    Head,
+    /// How many ranks come, and which was the last.
+    Rank {
+        left: usize,
+        last: Option<u32>,
+    },
+    /// An error was returned.
+    Nothing,
+}
+
+impl LedgerReader {
+    /// Of the decompressed bytes of a file. A part of more than `max_part` bytes is an error, so that a small file cannot take all
+    /// memory.
+    #[must_use]
+    pub fn of_file(max_part: u64) -> Self {
+        Self { max_part, next: NextPart::Line, ..Self::of_body() }
+    }
+
+    /// Of what [`LedgerHead::to_body`] wrote.
+    #[must_use]
+    pub fn of_body() -> Self {
+        Self { max_part: u64::MAX, bytes: Vec::new(), at: 0, next: NextPart::Head }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        if self.next != NextPart::Nothing {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// The next part; `None` where more bytes are needed for it, and at the end.
     ///
     /// # Errors
-    /// If they are no ledgers, those of another version, or damaged.
-    pub fn in_file(bytes: &'a [u8]) -> Result<Self, Error> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(Error::NoLedger)?;
-        let end = rest.iter().take(MAX_HEAD).position(|it| *it == b'\n').ok_or(Error::Damaged)?;
+    /// If the bytes are no ledgers, those of another version, damaged, or more than may be read. Nothing follows.
+    pub fn next_part(&mut self) -> Result<Option<LedgerPart>, Error> {
+        let next = self.read_part();
+        if next.is_err() {
+            (self.next, self.bytes, self.at) = (NextPart::Nothing, Vec::new(), 0);
+        }
+        next
+    }
+
+    /// To be asked when all parts were taken.
+    ///
+    /// # Errors
+    /// If more bytes should have come.
+    pub fn finish(self) -> Result<(), Error> {
+        match self.next {
+            NextPart::Rank { left: 0, .. } if self.at == self.bytes.len() => Ok(()),
+            NextPart::Line if !looks_like_ledger(&self.bytes) => Err(Error::NoLedger),
+            _ => Err(Error::Damaged),
+        }
+    }
+
+    fn read_part(&mut self) -> Result<Option<LedgerPart>, Error> {
+        if self.next == NextPart::Line && !self.read_line()? {
+            return Ok(None);
+        }
+        match self.next {
+            NextPart::Line | NextPart::Nothing => Ok(None),
+            NextPart::Head => {
+                let Some((head, left)) = self.value()? else { return Ok(None) };
+                self.next = NextPart::Rank { left, last: None };
+                Ok(Some(LedgerPart::Head(head)))
+            }
+            NextPart::Rank { left: 0, .. } => {
+                if self.at == self.bytes.len() {
+                    Ok(None)
+                } else {
+                    Err(Error::Damaged)
+                }
+            }
+            NextPart::Rank { left, last } => {
+                let Some((rank, ledger)) = self.value::<(u32, Box<Ledger>)>()? else {
+                    return Ok(None);
+                };
+                if last.is_some_and(|last| rank <= last) {
+                    return Err(Error::Damaged);
+                }
+                if !ledger.adds_up() {
+                    return Err(Error::Unbalanced);
+                }
+                self.next = NextPart::Rank { left: left - 1, last: Some(rank) };
+                Ok(Some(LedgerPart::Rank(rank, ledger)))
+            }
+        }
+    }
+
+    /// Whether the line that a file begins with was there to be read.
+    fn read_line(&mut self) -> Result<bool, Error> {
+        let n = self.bytes.len().min(MAGIC.len());
+        if self.bytes[..n] != MAGIC[..n] {
+            return Err(Error::NoLedger);
+        }
+        let rest = &self.bytes[n..];
+        let Some(end) = rest.iter().take(MAX_HEAD).position(|it| *it == b'\n') else {
+            return if rest.len() < MAX_HEAD { Ok(false) } else { Err(Error::Damaged) };
+        };
         let head = std::str::from_utf8(&rest[..end]).map_err(|_| Error::Damaged)?;
         let (found, by) = head.split_once(' ').ok_or(Error::Damaged)?;
         if found != VERSION.to_string() {
             return Err(Error::Version { found: found.to_owned(), by: by.to_owned() });
         }
-        Self::in_body(&rest[end + 1..])
+        (self.at, self.next) = (n + end + 1, NextPart::Head);
+        Ok(true)
     }
 
-    /// Those of what [`LedgerHead::to_body`] wrote.
-    ///
-    /// # Errors
-    /// If the bytes are damaged.
-    pub fn in_body(bytes: &'a [u8]) -> Result<Self, Error> {
-        let ((head, left), rest) = postcard::take_from_bytes(bytes).map_err(|_| Error::Damaged)?;
-        if left == 0 && !rest.is_empty() {
+    /// The value of the next part; `None` where not all of its bytes came yet.
+    fn value<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
+        let rest = &self.bytes[self.at..];
+        let (length, body) = match postcard::take_from_bytes::<u64>(rest) {
+            Ok(it) => it,
+            Err(_) if rest.len() < MAX_VARINT => return Ok(None),
+            Err(_) => return Err(Error::Damaged),
+        };
+        if self.max_part < length {
+            return Err(Error::TooLarge { length, max: self.max_part });
+        }
+        let Some(part) = usize::try_from(length).ok().and_then(|it| body.get(..it)) else {
+            return Ok(None);
+        };
+        let (value, after) = postcard::take_from_bytes(part).map_err(|_| Error::Damaged)?;
+        if !after.is_empty() {
             return Err(Error::Damaged);
         }
-        Ok(Self { head, left, last: None, rest })
-    }
-
-    fn read(&mut self) -> Result<(u32, Ledger), Error> {
-        let ((rank, ledger), rest): ((u32, Ledger), _) =
-            postcard::take_from_bytes(self.rest).map_err(|_| Error::Damaged)?;
-        (self.left, self.rest) = (self.left - 1, rest);
-        let is_next = self.last.is_none_or(|last| last < rank);
-        self.last = Some(rank);
-        if !is_next || self.left == 0 && !rest.is_empty() {
-            return Err(Error::Damaged);
-        }
-        if !ledger.adds_up() {
-            return Err(Error::Unbalanced);
-        }
-        Ok((rank, ledger))
-    }
-}
-
-impl Iterator for Ledgers<'_> {
-    type Item = Result<(u32, Ledger), Error>;
-
-    /// Ends after the first error.
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let read = self.read();
-        if read.is_err() {
-            self.left = 0;
-        }
-        Some(read)
+        self.at += rest.len() - body.len() + part.len();
+        Ok(Some(value))
     }
 }
 
@@ -354,14 +452,31 @@ mod tests {
     }
 
     fn to_bytes((head, ledgers): &Sample) -> Vec<u8> {
-        let each = ledgers.iter().map(|(rank, it)| (*rank, Cow::Borrowed(it)));
+        let each = ledgers.iter().map(|(rank, it)| Ok((*rank, Cow::Borrowed(it))));
         head.to_bytes(each).unwrap()
     }
 
     fn read(bytes: &[u8]) -> Result<Sample, Error> {
-        let mut ledgers = Ledgers::in_file(bytes)?;
-        let by_rank = ledgers.by_ref().collect::<Result<_, _>>()?;
-        Ok((ledgers.head, by_rank))
+        read_in_pieces(bytes, bytes.len().max(1), LedgerReader::of_file(u64::MAX))
+    }
+
+    fn read_in_pieces(
+        bytes: &[u8],
+        length: usize,
+        mut reader: LedgerReader,
+    ) -> Result<Sample, Error> {
+        let mut read = Sample::default();
+        for piece in bytes.chunks(length) {
+            reader.feed(piece);
+            while let Some(part) = reader.next_part()? {
+                match part {
+                    LedgerPart::Head(head) => read.0 = head,
+                    LedgerPart::Rank(rank, ledger) => drop(read.1.insert(rank, *ledger)),
+                }
+            }
+        }
+        reader.finish()?;
+        Ok(read)
     }
 
     fn unpacked(file: &Sample) -> Vec<u8> {
@@ -377,6 +492,25 @@ mod tests {
         let head = format!("perfline ledger {VERSION} ");
         assert!(looks_like_ledger(&bytes) && bytes.starts_with(head.as_bytes()));
         assert_eq!(read(&bytes), Ok(sample()));
+        for length in [1, 7, 100] {
+            let reader = LedgerReader::of_file(u64::MAX);
+            assert_eq!(read_in_pieces(&bytes, length, reader), Ok(sample()), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_too_large_is_refused_before_it_came() {
+        let bytes = unpacked(&sample());
+        let read = read_in_pieces(&bytes, 1, LedgerReader::of_file(100));
+        assert!(matches!(read, Err(Error::TooLarge { max: 100, .. })), "{read:?}");
+        let mut reader = LedgerReader { max_part: 1 << 20, ..LedgerReader::of_body() };
+        reader.feed(&postcard::to_allocvec(&(3_u64 << 20)).unwrap());
+        let error = reader.next_part().unwrap_err().to_string();
+        assert!(error.starts_with("holds a rank of 3 MiB and may have 1;"), "{error}");
+        // Nothing follows an error.
+        reader.feed(&bytes);
+        assert_eq!(reader.next_part(), Ok(None));
+        assert_eq!(reader.finish(), Err(Error::Damaged));
     }
 
     #[test]
@@ -403,10 +537,10 @@ mod tests {
         let mut several = sample();
         several.1.insert(3, several.1[&1].clone());
         assert_eq!(read(&unpacked(&several)), Ok(several.clone()));
-        let each = [3, 1].map(|rank| (rank, Cow::Borrowed(&several.1[&rank])));
+        let each = [3, 1].map(|rank| Ok((rank, Cow::Borrowed(&several.1[&rank]))));
         let descending = several.0.to_body(each.into_iter()).unwrap();
-        let read_all = Ledgers::in_body(&descending).unwrap().collect::<Result<Vec<_>, _>>();
-        assert_eq!(read_all, Err(Error::Damaged));
+        let of_body = |it: &[u8]| read_in_pieces(it, it.len(), LedgerReader::of_body());
+        assert_eq!(of_body(&descending), Err(Error::Damaged));
         let mut unbalanced = sample();
         unbalanced.1.values_mut().for_each(|it| it.totals.cpu = Ns(99));
         assert_eq!(read(&unpacked(&unbalanced)), Err(Error::Unbalanced));
@@ -436,7 +570,7 @@ mod tests {
 
         #[test]
         fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..400)) {
-            let bytes = [b"perfline ledger 5 0\n", &*noise].concat();
+            let bytes = [format!("perfline ledger {VERSION} 0\n").as_bytes(), &*noise].concat();
             let _ = read(&bytes);
         }
     }

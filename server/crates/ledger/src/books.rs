@@ -250,7 +250,13 @@ impl Ledger {
     pub fn adds_up(&self) -> bool {
         self.balances().iter().all(Balance::is_balanced)
             && self.excesses().next().is_none()
-            && self.critical_paths.values().all(RankPaths::are_whole)
+            && self.has_whole_paths()
+    }
+
+    /// Whether every instant of the critical paths is on one line, or in one collective.
+    #[must_use]
+    pub fn has_whole_paths(&self) -> bool {
+        self.critical_paths.values().all(RankPaths::are_whole)
     }
 
     /// How many threads only waited.

@@ -1,9 +1,11 @@
 //! What had to be done on a rank before its steps, and the collectives in them, could end: `docs/accounting.md`, The critical path.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use crate::amount::Amount;
-use crate::{LineKey, Ns, PackedList, TimeRange};
+use crate::{Ledger, LineKey, Ns, PackedList, TimeRange};
 
 /// The critical paths of the steps of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -22,6 +24,18 @@ impl RankPaths {
     #[must_use]
     pub fn line(&self, id: PathLineId) -> Option<&LineKey> {
         self.lines.get(id? as usize)
+    }
+
+    /// What the paths of several ranks are joined by.
+    #[must_use]
+    pub fn outline(&self) -> PathOutline {
+        let piece = |it: &PathPiece| PieceOutline {
+            before: it.before,
+            time: it.time,
+            collective: it.collective,
+        };
+        let steps = self.steps.iter();
+        steps.map(|(&step, path)| (step, path.pieces.iter().map(piece).collect())).collect()
     }
 
     /// Whether every instant of each path is on one line, or in one collective.
@@ -81,6 +95,43 @@ impl RankPaths {
     }
 }
 
+/// By step, [`StepPath::pieces`] without what their time went to. Of a run of thousands of ranks, the paths take more than all else
+/// that is known of it, and few of them are a part of the path of the run.
+pub type PathOutline = BTreeMap<Option<u32>, Vec<PieceOutline>>;
+
+/// A [`PathPiece`] without what its time went to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PieceOutline {
+    /// [`PathPiece::before`].
+    pub before: Option<u32>,
+    /// [`PathPiece::time`].
+    pub time: TimeRange,
+    /// [`PathPiece::collective`].
+    pub collective: Option<PathCollective>,
+}
+
+/// What knows the critical paths of ranks.
+pub trait PathsByRank {
+    /// The outlines of the paths, by rank.
+    fn outlines(&self) -> BTreeMap<u32, Cow<'_, PathOutline>>;
+
+    /// The paths of a rank that has an outline.
+    ///
+    /// # Errors
+    /// If they cannot be read from where they were put.
+    fn paths_of(&self, rank: u32) -> io::Result<Cow<'_, RankPaths>>;
+}
+
+impl PathsByRank for Ledger {
+    fn outlines(&self) -> BTreeMap<u32, Cow<'_, PathOutline>> {
+        self.critical_paths.iter().map(|(&rank, it)| (rank, Cow::Owned(it.outline()))).collect()
+    }
+
+    fn paths_of(&self, rank: u32) -> io::Result<Cow<'_, RankPaths>> {
+        Ok(self.critical_paths.get(&rank).map_or_else(Cow::default, Cow::Borrowed))
+    }
+}
+
 /// The critical path of a step of one rank, and of each collective launched in it.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
@@ -135,7 +186,9 @@ impl PathPiece {
 }
 
 /// A collective on a critical path, to the end of the piece.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct PathCollective {
     /// When it began on the rank, since the Unix epoch by the clock of the host: [`crate::CollectiveCall::start`].
     pub start: Ns,

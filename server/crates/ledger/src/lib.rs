@@ -34,7 +34,10 @@ pub use communication::{
     ProcessGroup, RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
-pub use critical_path::{PathCollective, PathLineId, PathPiece, PathTime, RankPaths, StepPath};
+pub use critical_path::{
+    PathCollective, PathLineId, PathOutline, PathPiece, PathTime, PathsByRank, PieceOutline,
+    RankPaths, StepPath,
+};
 pub use kernel_name::shorten_kernel_name;
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;

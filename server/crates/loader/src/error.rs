@@ -73,12 +73,27 @@ pub enum Error {
         /// Those that there are, or what to do instead.
         there: String,
     },
+    /// The books of a rank cannot be read from the temporary file that those of many ranks are put into.
+    #[error(
+        "{}: reading the books of a rank from a temporary file here failed: {source}; load the recordings again",
+        folder.display()
+    )]
+    Spilled {
+        /// The folder of temporary files.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// [`crate::Watch::cancelled`] was set.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl Error {
+    pub(crate) fn spilled(source: io::Error) -> Self {
+        Self::Spilled { folder: std::env::temp_dir(), source }
+    }
+
     pub(crate) fn panicked(path: &Path, message: String) -> Self {
         Self::Panicked { path: path.to_owned(), message }
     }

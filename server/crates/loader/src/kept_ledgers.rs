@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
-use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, Ledgers};
+use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, LedgerPart, LedgerReader};
 use recorded::{
     CommitId, GitBlob, RecordedCommit, RecordedFile, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
@@ -182,12 +182,7 @@ impl LedgerStore<'_> {
                 texts
             }
         };
-        let read = || {
-            let mut kept = Ledgers::in_body(body)?;
-            let ledgers = kept.by_ref().collect::<Result<Vec<_>, _>>()?;
-            Ok::<_, ledger_file::Error>((kept.head, ledgers))
-        };
-        let Ok((kept, mut ledgers)) = read() else {
+        let Ok((kept, mut ledgers)) = read_body(body) else {
             self.cache.remove(key.hash);
             return None;
         };
@@ -247,7 +242,7 @@ impl LedgerStore<'_> {
         };
         let inputs = inputs.iter().map(to_ledger_input).collect();
         let (rank, ledger) = ledger;
-        let only = std::iter::once((*rank, Cow::Borrowed(ledger)));
+        let only = std::iter::once(Ok((*rank, Cow::Borrowed(ledger))));
         if let Ok(ledgers) = (LedgerHead { inputs, ..LedgerHead::default() }).to_body(only) {
             self.cache.push(PendingEntry { key, head, ledgers });
         }
@@ -408,4 +403,18 @@ fn is_same(before: &[KeptFile], now: &[KeptFile]) -> bool {
             && origin_now <= origin_before
     };
     before.len() == now.len() && before.iter().zip(now).all(is_same_file)
+}
+/// What [`LedgerHead::to_body`] wrote.
+fn read_body(body: &[u8]) -> Result<(LedgerHead, Vec<(u32, Ledger)>), ledger_file::Error> {
+    let mut reader = LedgerReader::of_body();
+    reader.feed(body);
+    let (mut head, mut ledgers) = (LedgerHead::default(), Vec::new());
+    while let Some(part) = reader.next_part()? {
+        match part {
+            LedgerPart::Head(it) => head = it,
+            LedgerPart::Rank(rank, ledger) => ledgers.push((rank, *ledger)),
+        }
+    }
+    reader.finish()?;
+    Ok((head, ledgers))
 }

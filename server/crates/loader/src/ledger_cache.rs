@@ -79,7 +79,7 @@ impl LedgerCache {
     pub(crate) fn read(&self, hash: u128) -> Option<Vec<u8>> {
         let file = self.entries().open(hash)?;
         let mut bytes = Vec::new();
-        let limit = ledger_file::MAX_BYTES as u64;
+        let limit = ledger_file::MAX_KEPT_BYTES as u64;
         let read =
             GzDecoder::new(std::io::BufReader::new(file)).take(limit).read_to_end(&mut bytes);
         if read.is_err() {

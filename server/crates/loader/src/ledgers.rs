@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{Ledger, SourceFile, SourceFit};
-use ledger_file::{LedgerHead, LedgerInput, Ledgers, TextDigest};
+use ledger_file::{LedgerHead, LedgerInput, LedgerPart, LedgerReader, TextDigest};
 
 use crate::sources::Finder;
 use crate::{Input, InputKind, Run, SourceFolders, shown};
@@ -30,7 +30,11 @@ pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, Str
         failures: run.failures.clone(),
         texts: run.merged.files.keys().filter_map(digest).collect(),
     };
-    let ledgers = run.ranks.iter().map(|it| (it.rank, run.ledger_of(it)));
+    let ledgers = run.ranks.iter().map(|it| {
+        let ledger = run.ledger_of(it);
+        let ledger = ledger.map_err(|it| ledger_file::Error::NotWritten(it.to_string()))?;
+        Ok((it.rank, ledger))
+    });
     head.to_bytes(ledgers).map_err(|it| it.to_string())
 }
 
@@ -48,9 +52,9 @@ pub(crate) fn to_ledger_input(input: &Input) -> LedgerInput {
 
 /// # Errors
 /// If the kind is unknown.
-pub(crate) fn to_input(input: LedgerInput) -> Result<Input, String> {
+pub(crate) fn to_input(input: LedgerInput) -> Result<Input, ledger_file::Error> {
     let kind = InputKind::of_name(&input.kind)
-        .ok_or_else(|| format!("names an input of the unknown kind `{}`", input.kind))?;
+        .ok_or_else(|| ledger_file::Error::UnknownKind(input.kind.clone()))?;
     Ok(Input {
         path: PathBuf::from(input.path),
         kind,
@@ -62,34 +66,81 @@ pub(crate) fn to_input(input: LedgerInput) -> Result<Input, String> {
     })
 }
 
-/// Gives what a file of ledgers holds to `each`, a rank after the other, with the sources where they are on this machine. Returns the
-/// inputs that the ledgers were made from, and those that could not be read for them.
-///
-/// # Errors
-/// Says what is wrong with the bytes.
-pub(crate) fn from_ledger_file(
-    bytes: &[u8],
-    finder: &Finder,
-    mut each: impl FnMut(u32, Ledger),
-) -> Result<(Vec<Input>, Vec<String>), String> {
-    let mut ledgers = Ledgers::in_file(bytes).map_err(|it| it.to_string())?;
-    let head = std::mem::take(&mut ledgers.head);
-    let inputs = head.inputs.into_iter().map(to_input).collect::<Result<_, _>>()?;
-    // The ranks name the same files.
-    let mut found: BTreeMap<(String, Option<PathBuf>), (Option<PathBuf>, SourceFit)> =
-        BTreeMap::new();
-    for read in ledgers {
-        let (rank, mut ledger) = read.map_err(|it| it.to_string())?;
-        for (key, source) in &mut ledger.files {
+/// What a file of ledgers says beside the ledgers.
+#[derive(Default)]
+pub(crate) struct LedgerFileHead {
+    /// The inputs that the ledgers were made from.
+    pub(crate) inputs: Vec<Input>,
+    /// Those that could not be read for them.
+    pub(crate) failures: Vec<String>,
+}
+
+/// Reads a file of ledgers as its bytes come, with the sources where they are on this machine.
+pub(crate) struct LedgerFileReader<'a> {
+    finder: &'a Finder,
+    reader: LedgerReader,
+    head: LedgerFileHead,
+    texts: BTreeMap<String, TextDigest>,
+    /// Where sources are, by key and recorded path: the ranks name the same files.
+    found: BTreeMap<(String, Option<PathBuf>), (Option<PathBuf>, SourceFit)>,
+}
+
+impl<'a> LedgerFileReader<'a> {
+    /// A rank of more than `max_part` bytes is an error.
+    pub(crate) fn new(finder: &'a Finder, max_part: u64) -> Self {
+        Self {
+            finder,
+            reader: LedgerReader::of_file(max_part),
+            head: LedgerFileHead::default(),
+            texts: BTreeMap::new(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next bytes, and gives the ledgers that end in them to `each`, a rank after the other.
+    ///
+    /// # Errors
+    /// Says what is wrong with the bytes. More bytes change nothing then.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(u32, Ledger),
+    ) -> Result<(), ledger_file::Error> {
+        self.reader.feed(bytes);
+        while let Some(part) = self.reader.next_part()? {
+            match part {
+                LedgerPart::Head(head) => {
+                    let LedgerHead { inputs, failures, texts } = head;
+                    let inputs = inputs.into_iter().map(to_input).collect::<Result<_, _>>()?;
+                    (self.head, self.texts) = (LedgerFileHead { inputs, failures }, texts);
+                }
+                LedgerPart::Rank(rank, mut ledger) => {
+                    self.locate(&mut ledger.files);
+                    each(rank, *ledger);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// To be asked when all bytes were fed.
+    ///
+    /// # Errors
+    /// If some are missing.
+    pub(crate) fn finish(self) -> Result<LedgerFileHead, ledger_file::Error> {
+        self.reader.finish()?;
+        Ok(self.head)
+    }
+
+    fn locate(&mut self, files: &mut BTreeMap<String, SourceFile>) {
+        for (key, source) in files {
             let place = (key.clone(), source.path.clone());
-            let located = || located(key, source, head.texts.get(key), finder);
-            let (path, fit) = found.entry(place).or_insert_with(located);
+            let located = || located(key, source, self.texts.get(key), self.finder);
+            let (path, fit) = self.found.entry(place).or_insert_with(located);
             source.path.clone_from(path);
             source.fit = *fit;
         }
-        each(rank, ledger);
     }
-    Ok((inputs, head.failures))
 }
 
 /// Where a source is on this machine: where a mapping leads to, else where it was, else at the same place below the root. With that whether it is the text

@@ -49,6 +49,7 @@ mod source_folders;
 mod source_mapping;
 mod source_search;
 mod sources;
+mod spill;
 mod stable_hash;
 #[cfg(test)]
 mod thread_tests;
@@ -89,6 +90,7 @@ pub use run::{Input, InputKind, Rank, Run, other_choice};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, is_source, source_folders};
 pub use source_mapping::{InvalidMapping, SourceMapping};
+pub use spill::SpillFile;
 pub use stack_books::{EventChoice, ModulePattern, StackBooks, StepNumbers};
 pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern, looks_like_library};

@@ -41,7 +41,7 @@ use crate::graph_captures::{
 use crate::hand_over::HandOver;
 use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
 use crate::kept_texts::RecordingKey;
-use crate::ledgers::from_ledger_file;
+use crate::ledgers::LedgerFileReader;
 use crate::memory_limit::MemoryBudget;
 use crate::one_run::{InputSigns, RankSigns, other_run};
 use crate::open::{self, Opened};
@@ -50,6 +50,7 @@ use crate::plan::{InputFile, Plan, SideCar, SideCarText, unknown};
 use crate::recorded_at::RecordedAt;
 use crate::source_search::{HasKeptMore, SourceSearch};
 use crate::sources::Finder;
+use crate::spill::SpillFile;
 use crate::timing::{KeptTime, Times, Timing};
 use crate::workers::{self, n_cores};
 use crate::{
@@ -98,7 +99,8 @@ pub(crate) fn load(
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
     let kept = results.iter().flat_map(|loaded| loaded.kept.clone()).collect();
     let merging = Instant::now();
-    let run = merge(results, job.sum, &failed, options, &plan.unread)?;
+    let sum = (job.sum, &job.spill_file);
+    let run = merge(results, sum, &failed, options, &plan.unread)?;
     let timing = Timing { inputs: times, kept, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
 }
@@ -120,7 +122,7 @@ pub(crate) fn load_kept(
     if plan.is_only_pair {
         give_one_rank(&mut results);
     }
-    merge(results, job.sum, &[], options, &plan.unread).ok()
+    merge(results, (job.sum, &job.spill_file), &[], options, &plan.unread).ok()
 }
 
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.
@@ -157,6 +159,8 @@ struct LoadedInput {
     ledgers: Vec<(u32, Ledger)>,
     /// What was added to the sum of all ranks.
     ranks: Vec<Rank>,
+    /// The ranks that a file of ledgers has beside those that were asked for.
+    unread: BTreeSet<u32>,
     /// What a file of ledgers says of inputs that could not be read for it.
     failures: Vec<String>,
     /// The texts of your code that ran, by key in the ledger.
@@ -187,6 +191,7 @@ impl LoadedInput {
             inputs,
             ledgers: vec![ledger],
             ranks: Vec::new(),
+            unread: BTreeSet::new(),
             failures: Vec::new(),
             texts,
             commit: None,
@@ -249,6 +254,8 @@ struct LoadContext<'a> {
     /// The books of all ranks, added up as they come, so that those of each are not whole at once; `None` where it is not known
     /// yet of which ranks and with which numbers.
     sum: Option<Mutex<Ledger>>,
+    /// Where the books of each rank are, once they were added.
+    spill_file: Arc<SpillFile>,
     /// Cores for each input.
     n_cores: usize,
     total: u64,
@@ -266,6 +273,7 @@ impl<'a> LoadContext<'a> {
             done: AtomicU64::new(0),
             first_rank: AtomicU32::new(u32::MAX),
             sum: adds_up.then(Mutex::default),
+            spill_file: Arc::default(),
             n_cores: 1,
             total: 0,
         }
@@ -315,6 +323,7 @@ impl<'a> LoadContext<'a> {
             inputs: found.inputs,
             ledgers: found.ledgers,
             ranks: Vec::new(),
+            unread: BTreeSet::new(),
             failures: Vec::new(),
             texts: found.texts,
             commit: found.commit,
@@ -339,8 +348,8 @@ impl<'a> LoadContext<'a> {
             return loaded;
         }
         for (rank, ledger) in std::mem::take(&mut loaded.ledgers) {
-            self.add_up(&ledger);
-            loaded.ranks.push(Rank::new(rank, ledger));
+            let add = |it: &Ledger| self.add_up(it);
+            loaded.ranks.push(Rank::new(rank, ledger, &self.spill_file, add));
         }
         loaded
     }
@@ -810,49 +819,41 @@ impl<'a> LoadContext<'a> {
         if self.options.stacks == StackChoice::Always {
             return Err(Error::NoStacks { path: file.path.clone() });
         }
-        let mut bytes = Vec::new();
-        let mut is_too_large = false;
-        let End { damage, .. } = self.each_block(file, |block| {
-            let length = bytes.len() + block.len();
-            is_too_large |=
-                ledger_file::MAX_BYTES < length || self.budget.max_whole() < length as u64;
-            if !is_too_large {
-                bytes.extend_from_slice(block);
-            }
-        })?;
-        if is_too_large {
-            let message = if self.budget.max_whole() < ledger_file::MAX_BYTES as u64 {
-                self.budget.too_large()
-            } else {
-                "needs more than 1 GiB; write ledgers of fewer ranks".to_owned()
-            };
-            return Err(nothing_in(file, &damage, &message, 0));
-        }
-        if !damage.is_empty() {
-            return Err(nothing_in(file, &damage, "is damaged", 0));
-        }
         // Nothing counts of a file that is damaged further on.
         let mut sum = self.sum.is_some().then(Ledger::default);
-        let (mut ledgers, mut ranks) = (Vec::new(), Vec::new());
-        let each = |rank, ledger| match &mut sum {
+        let (mut ledgers, mut ranks, mut unread) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut each = |rank, ledger| match &mut sum {
             Some(sum) => {
-                sum.merge(&ledger);
-                ranks.push(Rank::new(rank, ledger));
+                let add = |it: &Ledger| sum.merge(it);
+                ranks.push(Rank::new(rank, ledger, &self.spill_file, add));
             }
-            None => ledgers.push((rank, ledger)),
+            None if self.options.ranks.may_have(rank) => ledgers.push((rank, ledger)),
+            None => drop(unread.insert(rank)),
         };
-        let (inputs, failures) = from_ledger_file(&bytes, &self.finder, each)
-            .map_err(|message| nothing_in(file, &damage, &message, 0))?;
+        let mut reader = LedgerFileReader::new(&self.finder, self.budget.max_whole());
+        let mut read = Ok(());
+        let End { damage, .. } = self.each_block(file, |block| {
+            if read.is_ok() {
+                read = reader.feed(block, &mut each);
+            }
+        })?;
+        let refused = |message: &str| Err(nothing_in(file, &damage, message, 0));
+        let head = match read.and_then(|()| reader.finish()) {
+            Ok(_) if !damage.is_empty() => return refused("is damaged"),
+            Ok(head) => head,
+            Err(error) => return refused(&error.to_string()),
+        };
         if let Some(sum) = sum {
             self.add_up(&sum);
         }
         let texts = TextsByFile::new();
         let kept = None;
         Ok(LoadedInput {
-            inputs,
+            inputs: head.inputs,
             ledgers,
             ranks,
-            failures,
+            unread,
+            failures: head.failures,
             texts,
             commit: None,
             times: None,
@@ -959,17 +960,19 @@ fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
     Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }
 
-/// The run of these inputs: the books of all ranks that were asked for, and of each of them. `sum` has what was added up before.
+/// The run of these inputs: the books of all ranks that were asked for, and of each of them. `sum` has what was added up before, with where
+/// the books of each rank are put.
 ///
 /// # Errors
-/// If one was asked for that there is not.
+/// If one was asked for that there is not, or the books of a rank cannot be read from where they were put.
 fn merge(
     results: Vec<LoadedInput>,
-    sum: Option<Mutex<Ledger>>,
+    (sum, spill_file): (Option<Mutex<Ledger>>, &Arc<SpillFile>),
     failed: &[Error],
     options: &LoadOptions,
     unread: &BTreeSet<u32>,
 ) -> Result<Run, Error> {
+    let mut unread = unread.clone();
     let mut inputs: Vec<Input> = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
     let mut packed: BTreeMap<u32, Rank> = BTreeMap::new();
@@ -994,6 +997,7 @@ fn merge(
             }
         }
         failures.extend(loaded.failures);
+        unread.extend(loaded.unread);
         commits.extend(rank.zip(loaded.commit));
         stacks.extend(rank.zip(loaded.stacks));
         timelines.extend(loaded.timeline);
@@ -1009,7 +1013,9 @@ fn merge(
         for rank in loaded.ranks {
             match packed.entry(rank.rank) {
                 Entry::Vacant(entry) => drop(entry.insert(rank)),
-                Entry::Occupied(mut entry) => entry.get_mut().merge(&rank),
+                Entry::Occupied(mut entry) => {
+                    entry.get_mut().merge(&rank, spill_file)?;
+                }
             }
         }
     }
@@ -1018,15 +1024,19 @@ fn merge(
             let mut merged = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
             merged.ranks = u32::try_from(packed.len()).unwrap_or(u32::MAX);
             let ranks = match packed.first_key_value() {
-                Some((&only, _)) if packed.len() == 1 => vec![Rank::only(only, &merged)],
+                Some((&only, rank)) if packed.len() == 1 => {
+                    let ledger = rank.own_ledger()?;
+                    merged.critical_paths = ledger.unwrap_or_default().critical_paths;
+                    vec![Rank::only(only, &merged)]
+                }
                 _ => packed.into_values().collect(),
             };
             (merged, ranks)
         }
         None => {
-            let chosen = chosen(&options.ranks, &by_rank, unread)?;
+            let chosen = chosen(&options.ranks, &by_rank, &unread)?;
             by_rank.retain(|rank, _| chosen.contains(rank));
-            sum_of(by_rank)
+            sum_of(by_rank, spill_file)
         }
     };
     let is_there = |rank: u32| ranks.iter().any(|it| it.rank == rank);
@@ -1063,7 +1073,7 @@ fn merge(
 }
 
 /// The sum of the books of these ranks, and the ranks. The books of an only rank are the sum.
-fn sum_of(mut by_rank: BTreeMap<u32, Ledger>) -> (Ledger, Vec<Rank>) {
+fn sum_of(mut by_rank: BTreeMap<u32, Ledger>, spill_file: &Arc<SpillFile>) -> (Ledger, Vec<Rank>) {
     if by_rank.len() == 1
         && let Some((rank, ledger)) = by_rank.pop_first()
     {
@@ -1071,10 +1081,8 @@ fn sum_of(mut by_rank: BTreeMap<u32, Ledger>) -> (Ledger, Vec<Rank>) {
         return (ledger, vec![only]);
     }
     let mut sum = Ledger::default();
-    let packed = by_rank.into_iter().map(|(rank, ledger)| {
-        sum.merge(&ledger);
-        Rank::new(rank, ledger)
-    });
-    let ranks = packed.collect();
+    let ranks = by_rank.into_iter();
+    let ranks = ranks.map(|(rank, it)| Rank::new(rank, it, spill_file, |it| sum.merge(it)));
+    let ranks = ranks.collect();
     (sum, ranks)
 }

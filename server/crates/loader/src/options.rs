@@ -89,6 +89,11 @@ impl RankChoice {
     pub fn is_all(&self) -> bool {
         self.ranks.is_empty() && self.groups.is_empty()
     }
+
+    /// Whether a rank is asked for, or may be: which ranks are in a group is known when they were read.
+    pub(crate) fn may_have(&self, rank: u32) -> bool {
+        self.ranks.is_empty() || !self.groups.is_empty() || self.ranks.contains(&rank)
+    }
 }
 
 impl LoadOptions {

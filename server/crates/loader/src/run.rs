@@ -2,19 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use device_memory::MemoryHistory;
 use event_timeline::EventTimeline;
-use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
-use ledger_file::PackedLedger;
+use ledger::{
+    Balance, Ledger, LineKey, Ns, PathOutline, PathsByRank, RankPaths, SourceFile, SourceFit,
+};
 use profile::{Warning, WarningKind};
 use pysource::LineMap;
 use recorded::{RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 use stack_books::StackBooks;
 
-use crate::SourceMapping;
 use crate::one_run::RunSigns;
+use crate::spill::{SpillFile, Spilled};
+use crate::{Error, SourceMapping};
 
 /// How another file is chosen that goes with what was recorded of `file` as well; `None` if there is none.
 #[must_use]
@@ -111,6 +115,8 @@ pub struct Rank {
     pub open: Vec<Balance>,
     /// Likewise the lines with more time than was recorded.
     pub excesses: Vec<LineKey>,
+    /// Whether its critical paths have no gaps; likewise.
+    pub has_whole_paths: bool,
     /// Where there are several ranks, what says of which run it is.
     pub(crate) signs: RunSigns,
     books: RankBooks,
@@ -121,20 +127,40 @@ enum RankBooks {
     /// Those of the whole run, of which it is the only rank.
     Sum,
     /// The books of most ranks are not looked at by themselves, and whole they would need more memory than all else.
-    Packed(PackedLedger),
+    Spilled {
+        /// All but the critical paths.
+        ledger: Spilled<Ledger>,
+        paths: Spilled<BTreeMap<u32, RankPaths>>,
+        /// Of the paths, what those of all ranks are joined by.
+        outline: BTreeMap<u32, PathOutline>,
+    },
 }
 
 impl Rank {
-    /// A rank with these books.
+    /// One of several ranks with these books, which are given to `add` but for the critical paths: those of several ranks are not
+    /// added up.
     #[must_use]
-    pub fn new(rank: u32, ledger: Ledger) -> Self {
+    pub fn new(
+        rank: u32,
+        mut ledger: Ledger,
+        file: &Arc<SpillFile>,
+        add: impl FnOnce(&Ledger),
+    ) -> Self {
+        let has_whole_paths = ledger.has_whole_paths();
+        let paths = std::mem::take(&mut ledger.critical_paths);
+        add(&ledger);
         Self {
             rank,
             steps: ledger.steps.clone(),
             open: ledger.balances().into_iter().filter(|it| !it.is_balanced()).collect(),
             excesses: ledger.excesses().cloned().collect(),
+            has_whole_paths,
             signs: RunSigns::of(&ledger),
-            books: RankBooks::Packed(PackedLedger::new(ledger)),
+            books: RankBooks::Spilled {
+                outline: paths.iter().map(|(&rank, it)| (rank, it.outline())).collect(),
+                paths: Spilled::new(paths, file),
+                ledger: Spilled::new(ledger, file),
+            },
         }
     }
 
@@ -146,20 +172,34 @@ impl Rank {
             steps: merged.steps.clone(),
             open: Vec::new(),
             excesses: Vec::new(),
+            has_whole_paths: merged.has_whole_paths(),
             signs: RunSigns::default(),
             books: RankBooks::Sum,
         }
     }
 
+    /// The books of one of several ranks; `None` of an only rank, which has those of the run.
+    ///
+    /// # Errors
+    /// If they cannot be read from the file that they were put into.
+    pub(crate) fn own_ledger(&self) -> Result<Option<Ledger>, Error> {
+        let RankBooks::Spilled { ledger, paths, outline: _ } = &self.books else { return Ok(None) };
+        let critical_paths = paths.get()?.into_owned();
+        Ok(Some(Ledger { critical_paths, ..ledger.get()?.into_owned() }))
+    }
+
     /// Adds what another file says of this rank. Neither is the only rank of a run yet.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        if let (RankBooks::Packed(mine), RankBooks::Packed(theirs)) = (&self.books, &other.books) {
-            let mut sum = mine.unpack().into_owned();
-            sum.merge(&theirs.unpack());
+    ///
+    /// # Errors
+    /// If what was read of either cannot be read from the file that it was put into.
+    pub(crate) fn merge(&mut self, other: &Self, file: &Arc<SpillFile>) -> Result<(), Error> {
+        if let (Some(mut sum), Some(theirs)) = (self.own_ledger()?, other.own_ledger()?) {
+            sum.merge(&theirs);
             // Several files of one rank are still one rank.
             sum.ranks = 1;
-            *self = Self::new(self.rank, sum);
+            *self = Self::new(self.rank, sum, file, |_| ());
         }
+        Ok(())
     }
 }
 
@@ -198,13 +238,18 @@ impl Run {
         })
     }
 
-    /// The books of one of [`Self::ranks`]. Where there are several, they are unpacked by each call.
+    /// Whether all sums add up, but for those of a recording that is not of one run.
     #[must_use]
-    pub fn ledger_of<'a>(&'a self, rank: &'a Rank) -> Cow<'a, Ledger> {
-        match &rank.books {
-            RankBooks::Sum => Cow::Borrowed(&self.merged),
-            RankBooks::Packed(ledger) => ledger.unpack(),
-        }
+    pub fn adds_up(&self) -> bool {
+        self.merged.adds_up() && self.ranks.iter().all(|it| it.has_whole_paths)
+    }
+
+    /// The books of one of [`Self::ranks`]. Where there are several, they are read again by each call.
+    ///
+    /// # Errors
+    /// If they cannot be read from the temporary file that those of many ranks are put into.
+    pub fn ledger_of<'a>(&'a self, rank: &Rank) -> Result<Cow<'a, Ledger>, Error> {
+        Ok(rank.own_ledger()?.map_or(Cow::Borrowed(&self.merged), Cow::Owned))
     }
 
     /// The text of a file that ran, by its key in the ledger: the recorded lines are lines of it. `read` reads the file
@@ -326,5 +371,101 @@ impl Run {
             file.recorded,
             other.display()
         ))
+    }
+}
+
+impl PathsByRank for Run {
+    fn outlines(&self) -> BTreeMap<u32, Cow<'_, PathOutline>> {
+        let mut outlines = self.merged.outlines();
+        for rank in &self.ranks {
+            if let RankBooks::Spilled { outline, .. } = &rank.books {
+                outlines.extend(outline.iter().map(|(&rank, it)| (rank, Cow::Borrowed(it))));
+            }
+        }
+        outlines
+    }
+
+    fn paths_of(&self, rank: u32) -> io::Result<Cow<'_, RankPaths>> {
+        for it in &self.ranks {
+            if let RankBooks::Spilled { outline, paths, .. } = &it.books
+                && outline.contains_key(&rank)
+            {
+                let mut paths = paths.get().map_err(io::Error::other)?.into_owned();
+                return Ok(Cow::Owned(paths.remove(&rank).unwrap_or_default()));
+            }
+        }
+        self.merged.paths_of(rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{PathPiece, PathTime, StepPath, ThreadKey, TimeRange};
+
+    use super::*;
+
+    /// A rank that was at work from 0 to `end`, and a step of it that was all on one line.
+    fn books(rank: u32, end: i64) -> Ledger {
+        let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+        ledger.threads.insert(ThreadKey { rank, thread: "1".to_owned() }, Ns(end));
+        ledger.steps.insert(1, Ns(end));
+        let host = PathTime { host: Ns(end), ..PathTime::default() };
+        let piece = PathPiece {
+            before: None,
+            time: TimeRange { start: Ns(0), end: Ns(end) },
+            collective: None,
+            lines: [(Some(0), host)].into_iter().collect(),
+        };
+        let line = LineKey { file: "train.py".to_owned(), line: rank + 1 };
+        let steps = [(Some(1), StepPath { pieces: vec![piece] })].into();
+        ledger.critical_paths.insert(rank, RankPaths { lines: vec![line], steps });
+        ledger
+    }
+
+    #[test]
+    fn books_of_a_rank_come_back_from_the_file_with_its_paths() {
+        let file = Arc::new(SpillFile::new(0));
+        let mut sum = Ledger::default();
+        let whole = [0, 1].map(|rank| books(rank, 10 + i64::from(rank)));
+        let ranks = (0..).zip(whole.clone());
+        let ranks = ranks.map(|(rank, it)| Rank::new(rank, it, &file, |it| sum.merge(it)));
+        let run = Run {
+            inputs: Vec::new(),
+            failures: Vec::new(),
+            ranks: ranks.collect(),
+            merged: Ledger::default(),
+            texts: TextsByFile::new(),
+            commit: None,
+            stacks: None,
+            timeline: None,
+            histories: Vec::new(),
+        };
+        let run = Run { merged: sum, ..run };
+        // Paths of several ranks are not added up.
+        assert!(run.merged.critical_paths.is_empty());
+        assert_eq!(run.merged.threads.len(), 2);
+        assert!(run.adds_up());
+        let outlines = run.outlines();
+        for (rank, whole) in run.ranks.iter().zip(&whole) {
+            assert_eq!(*run.ledger_of(rank).unwrap(), *whole);
+            let paths = &whole.critical_paths[&rank.rank];
+            assert_eq!(*run.paths_of(rank.rank).unwrap(), *paths);
+            assert_eq!(*outlines[&rank.rank], paths.outline());
+        }
+        assert_eq!(*run.paths_of(7).unwrap(), RankPaths::default());
+    }
+
+    #[test]
+    fn two_files_of_a_rank_are_one_rank() {
+        let file = Arc::new(SpillFile::new(0));
+        let [mut one, other] = [10, 20].map(|end| Rank::new(3, books(3, end), &file, |_| ()));
+        one.merge(&other, &file).unwrap();
+        let mut sum = books(3, 10);
+        sum.merge(&books(3, 20));
+        let found = one.own_ledger().unwrap().unwrap();
+        assert_eq!(found, Ledger { ranks: 1, ..sum });
+        // Of a step that both have, the longer path is kept.
+        let piece = &found.critical_paths[&3].steps[&Some(1)].pieces[0];
+        assert_eq!(piece.time.end, Ns(20));
     }
 }

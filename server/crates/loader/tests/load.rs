@@ -29,7 +29,7 @@ fn try_load(inputs: &[PathBuf], options: &LoadOptions) -> Result<Run, Error> {
 fn load_at(inputs: &[PathBuf], root: &Path) -> Run {
     let run = try_load(inputs, &options(root)).expect("loads");
     for rank in &run.ranks {
-        let balances = run.ledger_of(rank).balances();
+        let balances = run.ledger_of(rank).expect("books can be read").balances();
         assert!(balances.iter().all(Balance::is_balanced), "{balances:?}");
     }
     run
@@ -83,7 +83,7 @@ fn ranks_are_distinguished_and_added() {
     let run = load_at(&inputs, &workloads());
     let ranks: Vec<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     assert_eq!(ranks, [0, 1]);
-    let sum = run.ranks.iter().map(|rank| run.ledger_of(rank).totals.cpu).sum();
+    let sum = run.ranks.iter().map(|rank| run.ledger_of(rank).unwrap().totals.cpu).sum();
     assert_eq!((run.merged.totals.cpu, run.merged.ranks), (sum, 2));
 }
 

@@ -1,5 +1,6 @@
 //! A recording that was loaded, and the files it speaks of.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use ide::{CriticalPath, Finding, LazyModule, PlacedSource, View};
-use ledger::Ledger;
+use ledger::{Ledger, PathsByRank};
 use loader::{
     Error, EventTimeline, LoadOptions, MemoryHistory, Run, Signature, SourceFolders, StackBooks,
     StackChoice, TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
@@ -331,7 +332,11 @@ impl LoadedRecording {
             return path.clone();
         }
         // Not under the lock: ranks are compared.
-        let path = CriticalPath::of_ledger(self.of_rank(rank)).map(Arc::new);
+        let ledger = self.of_rank(rank);
+        let paths: &dyn PathsByRank =
+            if self.of_several(rank).is_some() { ledger } else { &self.run };
+        // Nothing is said of paths that cannot be read: the next hover may have them.
+        let path = CriticalPath::of_ranks(paths, ledger).ok()?.map(Arc::new);
         *known() = Some((rank, path.clone()));
         path
     }
@@ -376,8 +381,26 @@ impl LoadedRecording {
         let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
         let books = chosen.and_then(|it| Some((it, self.by_rank.get(&it.rank)?)));
         books.map_or(&self.run.merged, |(chosen, books)| {
-            books.get_or_init(|| self.run.ledger_of(chosen).into_owned())
+            // [`Self::read_rank`] says what is wrong with books that cannot be read. The sum would be taken for those of the rank.
+            let read =
+                || self.run.ledger_of(chosen).map_or_else(|_| Ledger::default(), Cow::into_owned);
+            books.get_or_init(read)
         })
+    }
+
+    /// Reads the books of one of several ranks, if that was not done before.
+    ///
+    /// # Errors
+    /// If they cannot be read from where they were put.
+    pub(crate) fn read_rank(&self, rank: u32) -> Result<(), Error> {
+        let chosen = self.run.ranks.iter().find(|it| it.rank == rank);
+        if let (Some(books), Some(chosen)) = (self.by_rank.get(&rank), chosen)
+            && books.get().is_none()
+        {
+            let ledger = self.run.ledger_of(chosen)?.into_owned();
+            books.get_or_init(|| ledger);
+        }
+        Ok(())
     }
 
     /// The cell of the recording that a document is.

@@ -12,7 +12,7 @@ use crate::loaded::LoadedRecording;
 use crate::part_books::{PartBooks, PartKey};
 use crate::session::Session;
 
-/// Shows the part of a rank of the recording in front that passes a filter, once it was read.
+/// Shows the part of a rank of the recording in front that passes a filter, once it and the books of the rank were read.
 ///
 /// # Errors
 /// If nothing passes, or the recording cannot be read; what was shown stays.
@@ -28,6 +28,10 @@ pub(crate) async fn show(
         let front = state.in_front_mut(values);
         (front.folder.clone(), front.loaded.clone(), front.part_key(&filter, rank))
     };
+    if let Some((loaded, rank)) = loaded.clone().zip(rank) {
+        let read = tokio::task::spawn_blocking(move || loaded.read_rank(rank)).await;
+        read.map_err(|error| fault(&error))??;
+    }
     let part = match loaded.zip(key) {
         Some((loaded, key)) => Some(Arc::new(read(session, loaded, key, cancelled).await?)),
         None => None,

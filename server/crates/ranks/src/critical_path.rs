@@ -1,8 +1,13 @@
 //! What had to be done before the steps of the job could end: the critical paths of its ranks, joined at the collectives.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
-use ledger::{Ledger, LineKey, Ns, PathCollective, PathLineId, PathPiece, PathTime, RankPaths};
+use ledger::{
+    Ledger, LineKey, Ns, PathCollective, PathLineId, PathOutline, PathTime, PathsByRank,
+    PieceOutline, RankPaths,
+};
 
 use crate::clocks::Clocks;
 use crate::comparison::Comparison;
@@ -47,26 +52,28 @@ type PieceKey = (u32, Option<u32>, u32);
 type CallKey = (u32, Ns, bool);
 
 impl CriticalPath {
-    /// Joins the paths of the ranks in `ledger` at the collectives `matched`, by the aligned `clocks`. `None` where no path is known.
-    #[must_use]
-    fn new(ledger: &Ledger, matched: &[Matched], clocks: &Clocks) -> Option<Self> {
-        let joined = JoinedPaths::new(ledger, matched, clocks);
-        let mut ends: BTreeMap<Option<u32>, (Ns, u32)> = BTreeMap::new();
-        for (&rank, paths) in &ledger.critical_paths {
-            for (&step, path) in &paths.steps {
-                let Some(last) = path.pieces.first() else { continue };
-                let end = (joined.aligned(rank, last.time.end), rank);
-                let latest = ends.entry(step).or_insert(end);
-                *latest = (*latest).max(end);
-            }
+    /// Joins `paths`, those of the ranks of a run, of which `compared` is the [`Comparison`], if it has several. `None` where none is known.
+    ///
+    /// # Errors
+    /// If paths cannot be read.
+    pub fn new(paths: &dyn PathsByRank, compared: Option<&Comparison>) -> io::Result<Option<Self>> {
+        let (no_matches, no_clocks) = (Vec::new(), Clocks::default());
+        let (matched, clocks) =
+            compared.map_or((&no_matches, &no_clocks), |it| (&it.matched, &it.clocks));
+        let joined = JoinedPaths::new(paths.outlines(), matched, clocks);
+        let ends = joined.ends();
+        let mut visits: BTreeMap<u32, RankVisits> = BTreeMap::new();
+        for (&step, &(end, rank)) in &ends {
+            joined.walk((rank, step, 0), end, &mut visits);
         }
         let mut lines: BTreeMap<Option<LineKey>, PathLine> = BTreeMap::new();
-        for (&step, &(end, rank)) in &ends {
-            joined.walk((rank, step, 0), end, &mut |rank, line, time| {
-                let mine = lines.entry(line.cloned()).or_default();
-                mine.time.add(time);
+        for (rank, visits) in visits {
+            let paths = paths.paths_of(rank)?;
+            for (id, time) in visits.times(&paths) {
+                let mine = lines.entry(paths.line(id).cloned()).or_default();
+                mine.time.add(&time);
                 add_to(&mut mine.by_rank, rank, time.sum());
-            });
+            }
         }
         let mut sum = PathLine::default();
         lines.values().for_each(|it| sum.add(it));
@@ -74,22 +81,15 @@ impl CriticalPath {
         let mut lines: Vec<PathLine> = lines.collect();
         lines.sort_by_key(|it| std::cmp::Reverse(it.time.sum()));
         let steps = ends.len() as u64;
-        (steps != 0).then_some(Self { steps, time: sum.time, by_rank: sum.by_rank, lines })
+        Ok((steps != 0).then_some(Self { steps, time: sum.time, by_rank: sum.by_rank, lines }))
     }
 
-    /// The path of the run in `ledger`. `None` where none is known.
-    #[must_use]
-    pub fn of_ledger(ledger: &Ledger) -> Option<Self> {
-        Self::of_run(ledger, Comparison::new(ledger).as_ref())
-    }
-
-    /// The path of the run in `ledger`, of which `compared` is the [`Comparison`], if it has several ranks. `None` where none is known.
-    #[must_use]
-    pub fn of_run(ledger: &Ledger, compared: Option<&Comparison>) -> Option<Self> {
-        match compared {
-            Some(it) => Self::new(ledger, &it.matched, &it.clocks),
-            None => Self::new(ledger, &[], &Clocks::default()),
-        }
+    /// Joins `paths`, those of the ranks in `ledger`, which are compared for that. `None` where none is known.
+    ///
+    /// # Errors
+    /// If paths cannot be read.
+    pub fn of_ranks(paths: &dyn PathsByRank, ledger: &Ledger) -> io::Result<Option<Self>> {
+        Self::new(paths, Comparison::new(ledger).as_ref())
     }
 
     /// What a line has on the path; `None` where it has nothing.
@@ -110,10 +110,37 @@ fn add_to(sums: &mut BTreeMap<u32, Ns>, rank: u32, time: Ns) {
     *sum = sum.saturating_add(time);
 }
 
-/// The paths of all ranks.
+/// What of the paths of a rank is on the path of the run.
+#[derive(Default)]
+struct RankVisits {
+    /// Pieces, by step and place.
+    pieces: Vec<(Option<u32>, u32)>,
+    /// Collectives: which lines launched them, and what of them is on the path.
+    collectives: Vec<(PathLineId, Ns)>,
+}
+
+impl RankVisits {
+    /// What the time went to, by line of `paths`, those of the rank.
+    fn times(&self, paths: &RankPaths) -> BTreeMap<PathLineId, PathTime> {
+        let mut times: BTreeMap<PathLineId, PathTime> = BTreeMap::new();
+        for &(line, communication) in &self.collectives {
+            let time = PathTime { communication, ..PathTime::default() };
+            times.entry(line).or_default().add(&time);
+        }
+        for (step, place) in &self.pieces {
+            let piece = paths.steps.get(step).and_then(|it| it.pieces.get(*place as usize));
+            for (line, time) in piece.into_iter().flat_map(|it| it.lines.iter()) {
+                times.entry(line).or_default().add(&time);
+            }
+        }
+        times
+    }
+}
+
+/// The outlines of the paths of all ranks.
 struct JoinedPaths<'a> {
     matched: &'a [Matched],
-    paths: &'a BTreeMap<u32, RankPaths>,
+    outlines: BTreeMap<u32, Cow<'a, PathOutline>>,
     /// The piece that ends with a collective.
     of_calls: BTreeMap<CallKey, PieceKey>,
     /// Which of `matched` a collective is; of messages that run as one, that of which the last rank began last.
@@ -122,74 +149,72 @@ struct JoinedPaths<'a> {
 }
 
 impl<'a> JoinedPaths<'a> {
-    fn new(ledger: &'a Ledger, matched: &'a [Matched], clocks: &'a Clocks) -> Self {
-        let paths = &ledger.critical_paths;
-        let (of_calls, matches) = (BTreeMap::new(), BTreeMap::new());
-        let mut joined = Self { matched, paths, of_calls, matches, clocks };
-        for (&rank, paths) in paths {
-            for (&step, path) in &paths.steps {
-                for (place, piece) in (0..).zip(&path.pieces) {
+    fn new(
+        outlines: BTreeMap<u32, Cow<'a, PathOutline>>,
+        matched: &'a [Matched],
+        clocks: &'a Clocks,
+    ) -> Self {
+        let mut of_calls = BTreeMap::new();
+        for (&rank, outline) in &outlines {
+            for (&step, pieces) in &**outline {
+                for (place, piece) in (0..).zip(pieces) {
                     if let Some(it) = &piece.collective {
-                        joined.of_calls.insert(joined.call(rank, it), (rank, step, place));
+                        of_calls.insert(call(clocks, rank, it), (rank, step, place));
                     }
                 }
             }
         }
+        let mut matches = BTreeMap::new();
         for (row, it) in matched.iter().enumerate() {
             for part in it.parts.iter().filter(|part| !it.is_alone(part)) {
                 let call = (part.rank, part.start, it.is_on_device);
-                let mine = joined.matches.entry(call).or_insert(row);
+                let mine = matches.entry(call).or_insert(row);
                 if matched[*mine].all_began() < it.all_began() {
                     *mine = row;
                 }
             }
         }
-        joined
+        Self { matched, outlines, of_calls, matches, clocks }
     }
 
-    fn piece(&self, (rank, step, place): PieceKey) -> Option<&PathPiece> {
-        self.paths.get(&rank)?.steps.get(&step)?.pieces.get(place as usize)
+    /// When each step ended, by the aligned clocks, and on which rank.
+    fn ends(&self) -> BTreeMap<Option<u32>, (Ns, u32)> {
+        let mut ends: BTreeMap<Option<u32>, (Ns, u32)> = BTreeMap::new();
+        for (&rank, outline) in &self.outlines {
+            for (&step, pieces) in &**outline {
+                let Some(last) = pieces.first() else { continue };
+                let end = (aligned(self.clocks, rank, last.time.end), rank);
+                let latest = ends.entry(step).or_insert(end);
+                *latest = (*latest).max(end);
+            }
+        }
+        ends
     }
 
-    fn line(&self, rank: u32, id: PathLineId) -> Option<&LineKey> {
-        self.paths.get(&rank)?.line(id)
-    }
-
-    fn call(&self, rank: u32, it: &PathCollective) -> CallKey {
-        (rank, self.aligned(rank, it.start), it.is_on_device)
-    }
-
-    fn aligned(&self, rank: u32, time: Ns) -> Ns {
-        time.saturating_add(self.clocks.0.get(&rank).map_or(Ns::ZERO, |it| it.shift))
+    fn piece(&self, (rank, step, place): PieceKey) -> Option<&PieceOutline> {
+        self.outlines.get(&rank)?.get(&step)?.get(place as usize)
     }
 
     /// Walks back from `until`, at which the piece `key` ended, to the begin of the step.
-    fn walk(
-        &self,
-        mut key: PieceKey,
-        mut until: Ns,
-        add: &mut impl FnMut(u32, Option<&LineKey>, &PathTime),
-    ) {
+    fn walk(&self, mut key: PieceKey, mut until: Ns, visits: &mut BTreeMap<u32, RankVisits>) {
         // A file may say that pieces come before one another in a circle, and so may clocks that are not known well.
         let mut seen = BTreeSet::new();
         while let Some(piece) = self.piece(key) {
             let mut at = key;
             if let Some(it) = &piece.collective {
                 let rank = key.0;
-                let late = self.late_piece(self.call(rank, it)).filter(|it| it.0 != key);
-                let from = late.map_or(self.aligned(rank, it.from), |it| it.1);
+                let call = call(self.clocks, rank, it);
+                let late = self.late_piece(call).filter(|it| it.0 != key);
+                let from = late.map_or(aligned(self.clocks, rank, it.from), |it| it.1);
                 let communication = until.saturating_sub(from).max(Ns::ZERO);
-                let time = PathTime { communication, ..PathTime::default() };
-                add(rank, self.line(rank, it.line), &time);
+                visits.entry(rank).or_default().collectives.push((it.line, communication));
                 at = late.map_or(key, |it| it.0);
             }
-            let (rank, step, _) = at;
+            let (rank, step, place) = at;
             let Some(piece) = self.piece(at).filter(|_| seen.insert(at)) else { return };
-            for (line, time) in piece.lines.iter() {
-                add(rank, self.line(rank, line), &time);
-            }
+            visits.entry(rank).or_default().pieces.push((step, place));
             let Some(before) = piece.before else { return };
-            (key, until) = ((rank, step, before), self.aligned(rank, piece.time.start));
+            (key, until) = ((rank, step, before), aligned(self.clocks, rank, piece.time.start));
         }
     }
 
@@ -200,4 +225,12 @@ impl<'a> JoinedPaths<'a> {
         let late = (it.last(), began, it.is_on_device);
         Some((*self.of_calls.get(&late)?, began))
     }
+}
+
+fn call(clocks: &Clocks, rank: u32, it: &PathCollective) -> CallKey {
+    (rank, aligned(clocks, rank, it.start), it.is_on_device)
+}
+
+fn aligned(clocks: &Clocks, rank: u32, time: Ns) -> Ns {
+    time.saturating_add(clocks.0.get(&rank).map_or(Ns::ZERO, |it| it.shift))
 }

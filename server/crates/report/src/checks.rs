@@ -67,6 +67,10 @@ pub fn faults(run: &Run) -> Vec<String> {
             line.file, line.line
         )
     }));
+    let with_gaps = run.ranks.iter().filter(|it| !it.has_whole_paths);
+    faults.extend(with_gaps.map(|it| {
+        format!("internal error: the critical path of rank {} has gaps; please report it", it.rank)
+    }));
     faults.dedup();
     faults
 }

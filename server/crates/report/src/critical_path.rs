@@ -17,13 +17,18 @@ pub(crate) fn section(
     code: &CodeFilter,
     top: usize,
 ) -> Section {
-    let path = CriticalPath::of_run(&recording.run.merged, compared).unwrap_or_default();
+    let found = CriticalPath::new(recording.run, compared);
+    let (path, failure) = match found {
+        Ok(path) => (path.unwrap_or_default(), None),
+        Err(error) => (CriticalPath::default(), Some(error)),
+    };
     let has_ranks = compared.is_some_and(|it| 1 < it.ranks.len());
     let mut columns = vec![Column::number("share", Unit::Share), Column::number("path", Unit::Ns)];
     columns.extend(PathTime::default().parts().map(|(name, _)| Column::number(name, Unit::Ns)));
     columns.extend(has_ranks.then(|| Column::text("ranks")));
     columns.extend(["", "line", "function"].map(Column::text));
     let mut section = Section::new("critical-path", "Critical path", Subject::Lines, columns);
+    section.notes.extend(failure.map(|it| Note::alarm(format!("is not known: {it}"))));
     let whole = path.time.sum();
     let per_step = |time: Ns| path.per_step(time);
     let passes = |it: &&PathLine| match &it.line {
@@ -77,7 +82,7 @@ pub(crate) fn write_json(
     recording: &Recording<'_>,
     compared: &Comparison,
 ) -> io::Result<()> {
-    let path = CriticalPath::of_run(&recording.run.merged, Some(compared)).unwrap_or_default();
+    let path = CriticalPath::new(recording.run, Some(compared))?.unwrap_or_default();
     let per_step = |time: Ns| path.per_step(time);
     let lines = path.lines.iter().map(|it| {
         let [file, line] = place_fields(recording, it.line.as_ref());

@@ -6,7 +6,7 @@ mod sections;
 
 use std::io::{self, Write};
 
-use ledger::{Ledger, LineBooks, LineKey};
+use ledger::{LineBooks, LineKey};
 use metrics::Period;
 use ranks::CriticalPath;
 use serde_json::json;
@@ -76,7 +76,7 @@ pub fn build(
     let mut notes = options.part.map(|it| it.summary.notes.clone()).unwrap_or_default();
     notes.extend((!options.code.is_empty()).then(of_code));
     if let (Found::Lines { lines, .. }, None) = (&found, options.part) {
-        notes.extend(on_critical_path(ledger, lines, options.period()));
+        notes.extend(on_critical_path(recording, lines, options.period()));
     }
     let has_findings = options.part.is_some() && !findings.is_empty();
     notes.extend(has_findings.then(|| Note::plain(RecordingPart::OF_FINDINGS)));
@@ -92,11 +92,14 @@ pub fn build(
 
 /// What lines have on the critical path of the run, if they have something.
 fn on_critical_path(
-    ledger: &Ledger,
+    recording: &Recording<'_>,
     lines: &[(&LineKey, &LineBooks)],
     period: Period,
 ) -> Option<Note> {
-    let path = CriticalPath::of_ledger(ledger)?;
+    let path = match CriticalPath::of_ranks(recording.run, &recording.run.merged) {
+        Ok(path) => path?,
+        Err(error) => return Some(Note::alarm(format!("the critical path is not known: {error}"))),
+    };
     let text = ide::on_critical_path(&path, lines.iter().map(|(key, _)| *key), period)?;
     Some(Note::plain(text))
 }

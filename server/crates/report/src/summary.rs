@@ -32,7 +32,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     let other_run = run.of_other_run();
     notes.extend(other_run.map(|(it, why)| Note::alarm(format!("{}: {}", name(it), warning(why)))));
-    if other_run.is_none() && !ledger.adds_up() {
+    if other_run.is_none() && !run.adds_up() {
         notes.push(Note::alarm(
             "internal error: totals do not add up; `perfline report` says which, please report it",
         ));

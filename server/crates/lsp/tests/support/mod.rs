@@ -488,12 +488,14 @@ impl Kept {
 pub fn run_of(key: &str, path: &Path) -> Run {
     let ledgers = [1, 2].map(|times| ledger_of(key, path, times));
     let mut merged = Ledger::default();
-    ledgers.iter().for_each(|it| merged.merge(it));
-    let ranks = std::iter::zip(0.., ledgers).map(|(rank, ledger)| Rank::new(rank, ledger));
+    let file = Arc::default();
+    let ranks = std::iter::zip(0.., ledgers);
+    let ranks = ranks.map(|(rank, it)| Rank::new(rank, it, &file, |it| merged.merge(it)));
+    let ranks = ranks.collect();
     Run {
         inputs: Vec::new(),
         failures: Vec::new(),
-        ranks: ranks.collect(),
+        ranks,
         merged,
         texts: loader::TextsByFile::new(),
         commit: None,

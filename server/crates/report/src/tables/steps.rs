@@ -11,7 +11,7 @@ use ranks::median;
 
 use super::NamedTable;
 use super::lines_of::names;
-use crate::model::{Cell, Column, Place, Section, Subject};
+use crate::model::{Cell, Column, Note, Place, Section, Subject};
 use crate::recording::Recording;
 use crate::run_summary::{BREAKDOWN_COLUMNS, part_name};
 use crate::summary;
@@ -80,7 +80,13 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
     let run = recording.run;
     let mut rows: Vec<(Ns, Vec<Cell>)> = Vec::new();
     for rank in &run.ranks {
-        let ledger = run.ledger_of(rank);
+        let ledger = match run.ledger_of(rank) {
+            Ok(ledger) => ledger,
+            Err(error) => {
+                section.notes.push(Note::alarm(error.to_string()));
+                continue;
+            }
+        };
         let mut of_rank = StepsOfRank::new(rank, &ledger);
         for (&step, &time) in &rank.steps {
             let mut cells = of_rank.row(recording, step, time);

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use event_timeline::{Lane, LaneKind, LaneSpan, Launch, SpanName};
 use ledger::{CompilePhases, CompiledFunction, Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
 use loader::{EventTimeline, Rank, Run};
@@ -171,7 +173,9 @@ fn steps_of_several_ranks_are_held_against_the_median_of_their_rank() {
     let (mut run, sources) = (uneven(), sources());
     let mut slow = run.merged.clone();
     slow.steps.values_mut().for_each(|it| *it = *it * 10);
-    run.ranks = vec![Rank::new(0, run.merged.clone()), Rank::new(1, slow)];
+    let file = Arc::default();
+    let books = (0..).zip([run.merged.clone(), slow]);
+    run.ranks = books.map(|(rank, it)| Rank::new(rank, it, &file, |_| ())).collect();
     let table = steps(&recording(&run, &sources), StepOrder::Time);
     let first = &rows(&table)[0];
     assert!(first.starts_with("1|3|140 ms|+40 ms|"), "{first}");
