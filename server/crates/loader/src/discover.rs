@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use profile::Profile;
 
+use crate::cycles::{RecordedCycle, cycles_of_processes};
 use crate::panics::caught;
 use crate::recorded_at::{credible, recorded};
 use crate::{InputKind, names, open, places, walk};
@@ -50,26 +51,56 @@ pub(crate) struct Candidate {
     recorded: Option<SystemTime>,
     /// What is equal of the files of one run.
     run_key: String,
+    /// Of a trace that may be a cycle of a schedule.
+    cycle: Option<RecordedCycle>,
+}
+
+impl Candidate {
+    fn folder(&self) -> PathBuf {
+        self.path.parent().map(Path::to_owned).unwrap_or_default()
+    }
 }
 
 /// The recordings below `directory`, newest first.
 pub(crate) fn discover(directory: &Path) -> Vec<DiscoveredRun> {
-    let mut by_run: BTreeMap<(PathBuf, String), Vec<Candidate>> = BTreeMap::new();
+    let mut files: Vec<Candidate> = Vec::new();
     walk::files(
         directory,
         |path| ENDINGS.iter().any(|ending| has_ending(path, ending)),
         |path| {
-            if !walk::stays_below(path, &[directory]) {
-                return;
+            if walk::stays_below(path, &[directory]) {
+                files.extend(look_at(path));
             }
-            let Some(found) = look_at(path) else { return };
-            let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-            by_run.entry((folder, found.run_key.clone())).or_default().push(found);
         },
     );
+    join_cycles(&mut files);
+    let mut by_run: BTreeMap<(PathBuf, String), Vec<Candidate>> = BTreeMap::new();
+    for file in files {
+        by_run.entry((file.folder(), file.run_key.clone())).or_default().push(file);
+    }
     let mut recordings: Vec<DiscoveredRun> = by_run.into_values().flat_map(runs).collect();
     recordings.sort_by(|a, b| (b.modified, &a.inputs).cmp(&(a.modified, &b.inputs)));
     captures_last(recordings)
+}
+
+/// Gives the cycles of a process the same key, and what goes with one of them, as a snapshot does.
+fn join_cycles(files: &mut [Candidate]) {
+    let cycles =
+        files.iter().enumerate().filter_map(|(place, it)| Some((place, it.cycle.as_ref()?)));
+    let mut keys: BTreeMap<(PathBuf, String), String> = BTreeMap::new();
+    for (process, places) in cycles_of_processes(cycles) {
+        for place in places {
+            let file = &mut files[place];
+            let old = (file.folder(), file.run_key.clone());
+            keys.insert(old, names::cycle_key(&file.path));
+            file.process = Some(process.clone());
+        }
+    }
+    for file in files {
+        if let Some(key) = keys.get(&(file.folder(), file.run_key.clone())) {
+            file.run_key.clone_from(key);
+        }
+    }
 }
 
 /// Puts the captures of CUDA graphs behind the recordings that replay them: they are read with these.
@@ -121,14 +152,16 @@ pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
         _ => names::run_key(path),
     };
     let (process, named) = names::process_and_time(path).unzip();
+    let rank = recorded_rank.or(rank_by_name);
     Some(Candidate {
         path: path.to_owned(),
         modified,
         kind,
-        rank: recorded_rank.or(rank_by_name),
+        rank,
         process,
         time: named.unwrap_or(modified),
         recorded: recorded(&head).and_then(|it| credible(it.start)),
+        cycle: RecordedCycle::of(path, rank, &head),
         run_key,
     })
 }

@@ -13,6 +13,7 @@ mod cache_folder;
 mod chosen;
 mod compile_logs;
 mod compressed;
+mod cycles;
 mod damage;
 mod description;
 mod discover;

@@ -77,6 +77,12 @@ pub(crate) fn run_key(path: &Path) -> String {
     replaced(&NUMBER, &without_rank, "")
 }
 
+/// What is equal in the names that a program gives to the cycles of its schedule: `trace` of `trace_4` and `trace_8`. Other files may
+/// be called so as well.
+pub(crate) fn cycle_key(path: &Path) -> String {
+    replaced(&CYCLE, &run_key(path), "")
+}
+
 /// The folder of the traces that replay the graphs of a capture, if its name, or that of its folder, says that it is one.
 pub(crate) fn folder_of_replays(capture: &Path) -> Option<&Path> {
     let folder = capture.parent()?;
@@ -96,6 +102,8 @@ pub(crate) fn says_capture(path: &Path) -> bool {
 static RANK: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)(?:rank|worker)[-_.]?([0-9]+)").ok());
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[._-]?[0-9]{3,}").ok());
+
+static CYCLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[._-]?[0-9]+").ok());
 
 fn replaced(pattern: &Option<Regex>, text: &str, by: &str) -> String {
     pattern.as_ref().map_or_else(|| text.to_owned(), |it| it.replace_all(text, by).into_owned())

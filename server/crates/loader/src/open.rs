@@ -222,14 +222,19 @@ impl Opened {
 
     /// The first decompressed bytes: those that were looked at.
     pub(crate) fn prefix(&self) -> Vec<u8> {
+        self.first_bytes(PREFIX)
+    }
+
+    /// As many decompressed bytes as there are of the first `length`; of a file on another machine, in the part that was looked at.
+    pub(crate) fn first_bytes(&self, length: usize) -> Vec<u8> {
         let n_bytes = match self.source {
-            ByteSource::File(_) => MAX_HEAD,
+            ByteSource::File(_) => MAX_HEAD.max(length as u64),
             ByteSource::Stream(_) | ByteSource::Remote(_) => self.head.len() as u64,
         };
-        let mut prefix = vec![0; PREFIX];
-        let n = Unpacked::new(self.bytes().take(n_bytes), LOOK_BUFFER).fill(&mut prefix);
-        prefix.truncate(n);
-        prefix
+        let mut bytes = vec![0; length];
+        let n = Unpacked::new(self.bytes().take(n_bytes), LOOK_BUFFER).fill(&mut bytes);
+        bytes.truncate(n);
+        bytes
     }
 
     /// What the system says of the file; `None` of a pipe.

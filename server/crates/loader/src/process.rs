@@ -1,6 +1,7 @@
 //! Which process made a recording: what one writes from time to time is of one rank.
 
 use ledger::TimeRange;
+use profile::Profile;
 
 use crate::open::Opened;
 use crate::recorded_at::recorded;
@@ -12,7 +13,16 @@ pub(crate) enum Process {
     /// By its machine and number, in a name of `tensorboard_trace_handler`.
     Named(String),
     /// By what the first events of a trace say.
-    Recorded { host: String, pid: String, at: TimeRange },
+    Recorded(RecordedProcess),
+}
+
+/// The process that the first events of a trace name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordedProcess {
+    pub(crate) host: String,
+    pub(crate) pid: String,
+    /// When these events were.
+    pub(crate) at: TimeRange,
 }
 
 impl Process {
@@ -24,24 +34,33 @@ impl Process {
         if kind != InputKind::Kineto || rank.is_some() {
             return None;
         }
-        let profile = input.head_profile();
-        let thread = profile.threads.get(profile.host.thread.first()?.index())?;
-        Some(Self::Recorded {
-            host: profile.meta.host.clone(),
-            pid: profile.strings.get(thread.pid).to_owned(),
-            at: recorded(&profile)?,
+        RecordedProcess::of(&input.head_profile()).map(Self::Recorded)
+    }
+
+    /// Whether both are one process.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(one), Self::Named(two)) => one == two,
+            (Self::Recorded(one), Self::Recorded(two)) => one.is_same(two),
+            _ => false,
+        }
+    }
+}
+
+impl RecordedProcess {
+    /// That of the begin of a trace.
+    pub(crate) fn of(head: &Profile) -> Option<Self> {
+        let thread = head.threads.get(head.host.thread.first()?.index())?;
+        Some(Self {
+            host: head.meta.host.clone(),
+            pid: head.strings.get(thread.pid).to_owned(),
+            at: recorded(head)?,
         })
     }
 
     /// Whether both are one process. Processes of containers often have the same number, but no process records two traces at a time.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Named(one), Self::Named(two)) => one == two,
-            (
-                Self::Recorded { host, pid, at },
-                Self::Recorded { host: host_2, pid: pid_2, at: at_2 },
-            ) => (host, pid) == (host_2, pid_2) && (at.end <= at_2.start || at_2.end <= at.start),
-            _ => false,
-        }
+        (&self.host, &self.pid) == (&other.host, &other.pid)
+            && (self.at.end <= other.at.start || other.at.end <= self.at.start)
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used)] // A test that cannot go on says why.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -475,6 +476,41 @@ fn cycles_of_one_process_are_one_rank() {
     assert_eq!(loaded.ranks.iter().map(|it| it.rank).collect::<Vec<_>>(), [0]);
     let each: usize = cycles.iter().map(|it| n_steps(std::slice::from_ref(it))).sum();
     assert_eq!(loaded.merged.steps.len(), each);
+}
+
+/// Traces in a folder, by name, and the recordings that are found in it.
+fn recordings_of(traces: &[(&str, &[u8])]) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, bytes) in traces {
+        fs::write(folder.path().join(format!("{name}.pt.trace.json.gz")), bytes).expect("written");
+    }
+    let mut found = found_names(folder.path());
+    found.sort();
+    found
+}
+
+#[test]
+fn cycles_that_a_program_named_by_their_steps_are_one_recording() {
+    let read = |name: &str| {
+        let packed = fs::read(fixture(&format!("cpu/torch2.11.0/{name}.json.gz"))).expect("read");
+        let mut text = String::new();
+        let mut reader = flate2::read::GzDecoder::new(&*packed);
+        reader.read_to_string(&mut text).expect("UTF-8");
+        text
+    };
+    let [one, two, other] = ["scheduled.0", "scheduled.1", "slow_model"].map(read);
+    let traces = [("trace_4", &one), ("trace_8", &two), ("trace_12", &other)];
+    let found = recordings_of(&traces.map(|(name, text)| (name, text.as_bytes())));
+    assert_eq!(found, [vec!["trace_12"], vec!["trace_4", "trace_8"]]);
+    // Of several ranks.
+    let names = ["rank0_step4", "rank0_step8", "rank1_step4", "rank1_step8"];
+    let of_ranks = [&one, &two, &one, &two].map(|it| it.as_bytes());
+    let traces: Vec<_> = names.into_iter().zip(of_ranks).collect();
+    assert_eq!(recordings_of(&traces), [names]);
+    // An earlier run left a trace of later steps.
+    let left = one.replace("ProfilerStep#", "ProfilerStep#9");
+    let found = recordings_of(&[("trace_8", left.as_bytes()), ("trace_4", two.as_bytes())]);
+    assert_eq!(found, [["trace_4"], ["trace_8"]]);
 }
 
 #[cfg(unix)]
