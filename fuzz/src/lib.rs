@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use compile_log::CompileLogReader;
 use ledger::Ledger;
-use ledger_file::{LedgerHead, LedgerPart, LedgerReader};
+use ledger_file::{LedgerHead, read_body};
 use profile::Interner;
 use pysource::{LineIndex, LineMap, Module};
 use snapshot_reader::{SnapshotReader, TimelineReader};
@@ -215,30 +215,14 @@ pub fn budget(bytes: &[u8]) {
 /// # Panics
 /// If that does not hold.
 pub fn ledgers(bytes: &[u8]) {
-    let Some((head, read)) = read_ledgers(bytes) else { return };
+    let Ok((head, read)) = read_body(bytes) else { return };
     let write = |(head, read): &(LedgerHead, Vec<(u32, Ledger)>)| {
         let ledgers = read.iter().map(|(rank, it)| Ok((*rank, Cow::Borrowed(it))));
         head.to_body(ledgers).expect("what was read can be written")
     };
     let written = write(&(head, read));
-    let again = read_ledgers(&written).expect("what was written can be read");
+    let again = read_body(&written).expect("what was written can be read");
     assert!(written == write(&again), "what was read is written otherwise");
-}
-
-/// The ledgers in `bytes`; `None` if one of them is damaged.
-#[must_use]
-pub fn read_ledgers(bytes: &[u8]) -> Option<(LedgerHead, Vec<(u32, Ledger)>)> {
-    let mut reader = LedgerReader::of_body();
-    reader.feed(bytes);
-    let (mut head, mut ledgers) = (LedgerHead::default(), Vec::new());
-    while let Some(part) = reader.next_part().ok()? {
-        match part {
-            LedgerPart::Head(it) => head = it,
-            LedgerPart::Rank(rank, ledger) => ledgers.push((rank, *ledger)),
-        }
-    }
-    reader.finish().ok()?;
-    Some((head, ledgers))
 }
 
 /// A dump of the flight recorder: what is read of it can be compared with itself as that of another rank.

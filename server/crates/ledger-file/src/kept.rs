@@ -118,7 +118,7 @@ impl KeptHead {
     }
 
     /// Reads the decompressed bytes of a file that `build` wrote; with the head, the bytes of the ledgers, for
-    /// [`crate::LedgerReader::of_body`].
+    /// [`crate::read_body`].
     ///
     /// # Errors
     /// If they are something else, of another build, or damaged.

@@ -204,6 +204,24 @@ fn encoded(value: &impl Serialize) -> Result<Vec<u8>, Error> {
     postcard::to_allocvec(value).map_err(|it| Error::NotWritten(it.to_string()))
 }
 
+/// What [`LedgerHead::to_body`] wrote, of all ranks.
+///
+/// # Errors
+/// If the bytes are something else, or damaged.
+pub fn read_body(body: &[u8]) -> Result<(LedgerHead, Vec<(u32, Ledger)>), Error> {
+    let mut reader = LedgerReader::of_body();
+    reader.feed(body);
+    let (mut head, mut ledgers) = (LedgerHead::default(), Vec::new());
+    while let Some(part) = reader.next_part()? {
+        match part {
+            LedgerPart::Head(it) => head = it,
+            LedgerPart::Rank(rank, ledger) => ledgers.push((rank, *ledger)),
+        }
+    }
+    reader.finish()?;
+    Ok((head, ledgers))
+}
+
 /// What a file of ledgers holds, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LedgerPart {
@@ -248,8 +266,7 @@ impl LedgerReader {
     }
 
     /// Of what [`LedgerHead::to_body`] wrote.
-    #[must_use]
-    pub fn of_body() -> Self {
+    fn of_body() -> Self {
         Self { max_part: u64::MAX, bytes: Vec::new(), at: 0, next: NextPart::Head }
     }
 
@@ -539,8 +556,7 @@ mod tests {
         assert_eq!(read(&unpacked(&several)), Ok(several.clone()));
         let each = [3, 1].map(|rank| Ok((rank, Cow::Borrowed(&several.1[&rank]))));
         let descending = several.0.to_body(each.into_iter()).unwrap();
-        let of_body = |it: &[u8]| read_in_pieces(it, it.len(), LedgerReader::of_body());
-        assert_eq!(of_body(&descending), Err(Error::Damaged));
+        assert_eq!(read_body(&descending), Err(Error::Damaged));
         let mut unbalanced = sample();
         unbalanced.1.values_mut().for_each(|it| it.totals.cpu = Ns(99));
         assert_eq!(read(&unpacked(&unbalanced)), Err(Error::Unbalanced));

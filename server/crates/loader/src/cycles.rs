@@ -78,7 +78,7 @@ pub(crate) fn cycles_of_processes<'a>(
 /// The number of the first step that is named in the begin of a trace.
 fn first_step(bytes: &[u8]) -> Option<u32> {
     let at = bytes.windows(STEP.len()).position(|it| it == STEP)?;
-    let digits = bytes[at + STEP.len()..].iter().take_while(|it| it.is_ascii_digit());
-    let digits: Vec<u8> = digits.copied().collect();
-    std::str::from_utf8(&digits).ok()?.parse().ok()
+    let number = &bytes[at + STEP.len()..];
+    let end = number.iter().position(|it| !it.is_ascii_digit())?;
+    std::str::from_utf8(&number[..end]).ok()?.parse().ok()
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
-use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, LedgerPart, LedgerReader};
+use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, read_body};
 use recorded::{
     CommitId, GitBlob, RecordedCommit, RecordedFile, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
@@ -403,18 +403,4 @@ fn is_same(before: &[KeptFile], now: &[KeptFile]) -> bool {
             && origin_now <= origin_before
     };
     before.len() == now.len() && before.iter().zip(now).all(is_same_file)
-}
-/// What [`LedgerHead::to_body`] wrote.
-fn read_body(body: &[u8]) -> Result<(LedgerHead, Vec<(u32, Ledger)>), ledger_file::Error> {
-    let mut reader = LedgerReader::of_body();
-    reader.feed(body);
-    let (mut head, mut ledgers) = (LedgerHead::default(), Vec::new());
-    while let Some(part) = reader.next_part()? {
-        match part {
-            LedgerPart::Head(it) => head = it,
-            LedgerPart::Rank(rank, ledger) => ledgers.push((rank, *ledger)),
-        }
-    }
-    reader.finish()?;
-    Ok((head, ledgers))
 }

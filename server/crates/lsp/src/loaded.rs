@@ -1,10 +1,9 @@
 //! A recording that was loaded, and the files it speaks of.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use ide::{CriticalPath, Finding, LazyModule, PlacedSource, View};
@@ -22,6 +21,9 @@ use crate::load_failure::LoadFailure;
 use crate::part_books::{LoadedPart, ShownBooks};
 use crate::paths;
 use crate::text_notebook::{PlacedCell, RecordedCells};
+
+/// Books that cannot be read.
+static EMPTY: LazyLock<Ledger> = LazyLock::new(Ledger::default);
 
 /// A recording that was loaded.
 pub(crate) struct LoadedRecording {
@@ -376,31 +378,26 @@ impl LoadedRecording {
         books.part.as_ref().map_or_else(|| self.of_rank(books.rank), |it| it.ledger())
     }
 
-    /// The books of a rank; of all where there is no such rank or none was chosen.
+    /// The books of a rank; of all where there is no such rank or none was chosen. Books that cannot be read are empty, as
+    /// [`Self::read_rank`] says: the sum would be taken for those of the rank.
     fn of_rank(&self, rank: Option<u32>) -> &Ledger {
-        let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
-        let books = chosen.and_then(|it| Some((it, self.by_rank.get(&it.rank)?)));
-        books.map_or(&self.run.merged, |(chosen, books)| {
-            // [`Self::read_rank`] says what is wrong with books that cannot be read. The sum would be taken for those of the rank.
-            let read =
-                || self.run.ledger_of(chosen).map_or_else(|_| Ledger::default(), Cow::into_owned);
-            books.get_or_init(read)
-        })
+        self.read_rank(rank).unwrap_or(&EMPTY)
     }
 
-    /// Reads the books of one of several ranks, if that was not done before.
+    /// The books of a rank; of all where there is no such rank or none was chosen. Those of one of several ranks are read by the first
+    /// call that can.
     ///
     /// # Errors
     /// If they cannot be read from where they were put.
-    pub(crate) fn read_rank(&self, rank: u32) -> Result<(), Error> {
-        let chosen = self.run.ranks.iter().find(|it| it.rank == rank);
-        if let (Some(books), Some(chosen)) = (self.by_rank.get(&rank), chosen)
-            && books.get().is_none()
-        {
-            let ledger = self.run.ledger_of(chosen)?.into_owned();
-            books.get_or_init(|| ledger);
+    pub(crate) fn read_rank(&self, rank: Option<u32>) -> Result<&Ledger, Error> {
+        let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
+        let several = chosen.and_then(|it| Some((it, self.by_rank.get(&it.rank)?)));
+        let Some((chosen, books)) = several else { return Ok(&self.run.merged) };
+        if let Some(known) = books.get() {
+            return Ok(known);
         }
-        Ok(())
+        let ledger = self.run.ledger_of(chosen)?.into_owned();
+        Ok(books.get_or_init(|| ledger))
     }
 
     /// The cell of the recording that a document is.

@@ -29,7 +29,8 @@ pub(crate) async fn show(
         (front.folder.clone(), front.loaded.clone(), front.part_key(&filter, rank))
     };
     if let Some((loaded, rank)) = loaded.clone().zip(rank) {
-        let read = tokio::task::spawn_blocking(move || loaded.read_rank(rank)).await;
+        let read =
+            tokio::task::spawn_blocking(move || loaded.read_rank(Some(rank)).map(|_| ())).await;
         read.map_err(|error| fault(&error))??;
     }
     let part = match loaded.zip(key) {
