@@ -234,6 +234,46 @@ fn compiled_graphs_reach_the_lines_of_the_user() {
     assert!((12..=15).all(|it| lines[&it].evidence == Evidence::Exact));
 }
 
+/// A capture that was recorded by another run, or another part of it, has the log of the compiler beside it.
+#[test]
+fn a_log_beside_a_capture_is_read() {
+    let from = cuda().join("torch2.11.0/compiled_graphs");
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["replays", "captures"] {
+        std::fs::create_dir(at(name)).unwrap();
+    }
+    let mut log = None;
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_of_replays =
+            ["compiled_graphs.json.gz", "compiled_graphs.callers.json.gz"].contains(&name);
+        let to = at(if is_of_replays { "replays" } else { "captures" }).join(name);
+        std::fs::copy(&path, &to).unwrap();
+        log = log.or(name.ends_with(".log.gz").then_some(to));
+    }
+    let options = LoadOptions {
+        captures: vec![at("captures/compiled_graphs.capture.json.gz")],
+        stacks: StackChoice::No,
+        ..LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()))
+    };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let kernels = |run: &Run| -> BTreeMap<u32, (u64, Ns)> {
+        let lines = lines(run, "compiled_graphs.py").into_iter();
+        lines
+            .map(|(line, it)| (line, (it.kernels, it.cuda_own)))
+            .filter(|it| it.1.1.0 > 0)
+            .collect()
+    };
+    let apart =
+        || kernels(&load(&[at("replays/compiled_graphs.json.gz")], &options, &watch).unwrap());
+    let together = kernels(&workload("compiled_graphs/compiled_graphs", false));
+    assert_eq!(apart(), together);
+    std::fs::remove_file(log.unwrap()).unwrap();
+    assert_ne!(apart(), together);
+}
+
 /// A backward pass on a device has a thread of its own: the one that waits for it is not charged with the same time again.
 #[test]
 fn a_line_takes_no_longer_than_its_step_though_two_threads_run_its_backward_pass() {

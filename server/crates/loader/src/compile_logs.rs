@@ -61,22 +61,24 @@ impl CompileLogs {
         self.named.first().map(|it| it.path.as_path())
     }
 
-    /// Those that may belong to the trace `input` of `rank`: the named ones, else the one that Perfline's recorder wrote beside it, else
-    /// those in its folder and the folders in that.
-    /// A file that the user did not name is no link that leads out of the trace's folder and of `root`.
+    /// Those that may belong to the trace `input` of `rank`: the named ones, else those of [`Self::beside`].
     pub(crate) fn of(&self, input: &Opened, rank: Option<u32>, root: &Path) -> Vec<Arc<LogFile>> {
-        let is_of_rank = |it: &&Arc<LogFile>| {
-            names::rank(&it.path).is_none_or(|of_log| rank.is_none_or(|rank| rank == of_log))
-        };
         if !self.named.is_empty() {
-            return self.named.iter().filter(is_of_rank).cloned().collect();
+            return self.named.iter().filter(|it| it.may_be_of(rank)).cloned().collect();
         }
-        if !input.is_regular() {
-            return Vec::new();
+        match input.is_regular() {
+            true => self.beside(&input.path, rank, root),
+            false => Vec::new(),
         }
-        let folder = input.path.parent().filter(|it| !it.as_os_str().is_empty());
+    }
+
+    /// Those that may belong to the trace at `path` of `rank` by where they lie: the one that Perfline's recorder wrote beside it, else
+    /// those in its folder and the folders in that.
+    /// None of them is a link that leads out of the trace's folder and of `root`.
+    pub(crate) fn beside(&self, path: &Path, rank: Option<u32>, root: &Path) -> Vec<Arc<LogFile>> {
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        let stem = names::stem(&input.path);
+        let stem = names::stem(path);
         let mut beside = ENDINGS.iter().map(|it| folder.join(format!("{stem}.torch_trace{it}")));
         let is_there =
             |it: &PathBuf| places::is_file(it) && walk::stays_below(it, &[&folder, root]);
@@ -89,7 +91,7 @@ impl CompileLogs {
             let stays = paths.filter(|it| walk::stays_below(it, &[folder, root]));
             stays.take(MAX_FOUND).map(|it| Arc::new(LogFile::new(it, None))).collect()
         });
-        found.iter().filter(is_of_rank).cloned().collect()
+        found.iter().filter(|it| it.may_be_of(rank)).cloned().collect()
     }
 }
 
@@ -120,6 +122,11 @@ impl LogFile {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether its name says no other rank.
+    fn may_be_of(&self, rank: Option<u32>) -> bool {
+        names::rank(&self.path).is_none_or(|of_log| rank.is_none_or(|rank| rank == of_log))
     }
 
     /// Whether it could be opened, and there was memory for all of it, if that was tried.

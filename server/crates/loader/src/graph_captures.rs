@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use attribution::{
     AlignedReplays, AttributionOptions, GraphCaptures, GraphlessRuns, JoinedReplays, RefusedReplay,
@@ -13,6 +13,7 @@ use ledger::shorten_kernel_name;
 use profile::{NodeStacks, Profile, WarningKind, Warnings};
 use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
+use crate::compile_logs::LogFile;
 use crate::discover::has_ending;
 use crate::plan::SideCar;
 use crate::{Input, InputKind, LoadOptions, names, open, places, walk};
@@ -52,6 +53,8 @@ pub(crate) struct CaptureFile {
     pub(crate) origin: CaptureOrigin,
     /// Its exact callers, if they are to be used.
     pub(crate) side_car: Option<SideCar>,
+    /// Logs of `torch.compile` that may belong to it, if they are to be used, and are none of those of the trace.
+    pub(crate) logs: Vec<Arc<LogFile>>,
 }
 
 /// One that was read.
@@ -177,7 +180,7 @@ pub(crate) fn unused(files: &[CaptureFile]) -> Vec<CaptureTrace> {
 
 impl CaptureFile {
     fn new(path: PathBuf, origin: CaptureOrigin) -> Self {
-        Self { path, origin, side_car: None }
+        Self { path, origin, side_car: None, logs: Vec::new() }
     }
 
     /// What it is as an input.

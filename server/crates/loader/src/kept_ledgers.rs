@@ -58,6 +58,11 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
+    /// The logs of the trace, and those of its captures.
+    pub(crate) fn all_logs(&self) -> impl Iterator<Item = &Arc<LogFile>> {
+        self.logs.iter().chain(self.captures.iter().flat_map(|it| &it.logs))
+    }
+
     /// Where the file is that an input was kept of; `None` of the trace.
     fn path_of(&self, input: &Input) -> Option<&Path> {
         match input.kind {
@@ -110,7 +115,8 @@ impl LedgerStore<'_> {
         }
         let mut files = vec![(file.path.clone(), file.identity()?)];
         let Beside { side_car, logs, captures } = beside;
-        let paths = side_car.iter().map(|it| it.path()).chain(logs.iter().map(|it| it.path()));
+        let all_logs = beside.all_logs().map(|it| it.path());
+        let paths = side_car.iter().map(|it| it.path()).chain(all_logs);
         let paths = paths.chain(captures.iter().map(|it| it.path.as_path()));
         let of_captures = captures.iter().filter_map(|it| it.side_car.as_ref());
         let paths = paths.chain(of_captures.map(|it| it.path()));
@@ -126,6 +132,7 @@ impl LedgerStore<'_> {
         for it in captures {
             hash.number(it.origin as i64);
             hash.number(i64::from(it.side_car.is_some()));
+            hash.bytes(&it.logs.len().to_le_bytes());
         }
         hash.number(one.rank_by_name.map_or(-1, i64::from));
         hash.number(i64::from(one.place));

@@ -388,28 +388,37 @@ impl<'a> LoadContext<'a> {
 
     /// What says more of an input.
     fn beside(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Beside {
+        let logs = self.logs(file, one, plan);
         Beside {
             side_car: self.side_car(file, one, plan),
-            logs: self.logs(file, one, plan),
-            captures: self.captures(file, one),
+            captures: self.captures(file, one, plan, &logs),
+            logs,
         }
     }
 
-    /// The traces that may hold the capture of the graphs that a trace replays.
-    fn captures(&self, file: &Opened, one: &InputFile) -> Vec<CaptureFile> {
+    /// The traces that may hold the capture of the graphs that a trace replays, with what says more of them than `logs` of the trace.
+    fn captures(
+        &self,
+        file: &Opened,
+        one: &InputFile,
+        plan: &Plan,
+        logs: &[Arc<LogFile>],
+    ) -> Vec<CaptureFile> {
         if one.kind != InputKind::Kineto {
             return Vec::new();
         }
-        let rank = one.rank_by_name.or_else(|| file.head_meta().rank);
+        let rank = one.rank_of(file);
         let root = &self.options.root;
         let mut captures = self.captures.of(self.options, &file.path, rank);
         for capture in captures.iter_mut().filter(|_| !self.options.ignore_exact) {
             capture.side_car = SideCar::beside(&capture.path, root);
+            capture.logs = plan.logs_beside(&capture.path, rank, root);
+            capture.logs.retain(|log| logs.iter().all(|it| it.path() != log.path()));
         }
         captures
     }
 
-    /// Reads the traces of captures, with what `logs` say of them.
+    /// Reads the traces of captures, with what logs say of them.
     fn read_captures(
         &self,
         beside: &Beside,
@@ -462,6 +471,13 @@ impl<'a> LoadContext<'a> {
                         capture.warnings.extend(joined.warnings);
                     }
                     join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
+                    let logs = join_logs(&file.logs, &mut trace.profile, texts, rank, &self.budget);
+                    for log in logs {
+                        for it in &log.warnings {
+                            let message = format!("{}: {}", shown(&log.path), it.message);
+                            capture.warnings.add(it.kind, None, message);
+                        }
+                    }
                     capture.content = Some(CaptureContent::Trace(Box::new(trace.profile)));
                 }
             }
@@ -659,9 +675,9 @@ impl<'a> LoadContext<'a> {
         };
         inputs.insert(0, input);
         let ledger = (rank, ledger);
+        let are_logs_read = beside.all_logs().all(|it| it.is_readable());
         // Why a side-car cannot be opened may change without the file.
         let is_side_car_read = beside.side_car.is_none_or(|it| it.read(&self.budget).is_ok());
-        let are_logs_read = beside.logs.iter().all(|it| it.is_readable());
         let are_all_read = is_side_car_read && are_logs_read && are_captures_read;
         if let Some(store) = store.filter(|_| are_all_read && !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);

@@ -238,7 +238,18 @@ impl Plan {
         input: &Opened,
         root: &Path,
     ) -> Vec<Arc<LogFile>> {
-        self.logs.of(input, one.rank_by_name.or_else(|| input.head_meta().rank), root)
+        self.logs.of(input, one.rank_of(input), root)
+    }
+
+    /// The logs of `torch.compile` that lie beside a trace of captures, or of the program without graphs, that goes with a trace of
+    /// `rank`.
+    pub(crate) fn logs_beside(
+        &self,
+        capture: &Path,
+        rank: Option<u32>,
+        root: &Path,
+    ) -> Vec<Arc<LogFile>> {
+        self.logs.beside(capture, rank, root)
     }
 }
 
@@ -247,6 +258,11 @@ impl InputFile {
     fn process(&self) -> Option<&Process> {
         let process = || Process::of(&self.input, self.kind, self.rank_by_name);
         self.process.get_or_init(process).as_ref()
+    }
+
+    /// The rank in its name, or the one that the head of `input`, which is it or a copy, says.
+    pub(crate) fn rank_of(&self, input: &Opened) -> Option<u32> {
+        self.rank_by_name.or_else(|| input.head_meta().rank)
     }
 
     /// The rank in its name, or the one that its place stands for.
