@@ -102,7 +102,8 @@ export class Bench {
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
-    const log = createWriteStream(path.join(CACHE, 'code-server.log'));
+    // Another file of tests may run at the same time.
+    const log = createWriteStream(path.join(CACHE, `code-server.${path.basename(process.argv[1])}.log`));
     server.stdout.pipe(log);
     server.stderr.pipe(log);
     await until(

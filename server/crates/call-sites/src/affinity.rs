@@ -3,7 +3,7 @@
 //! Costs are those of [`Costs`], in its unit: 0 is what one expects.
 
 use pysource::flow::{
-    Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
+    Access, BinaryOp, Binding, Callee, CompareOp, ImportForm, Index, Iteration, SiteKind, UnaryOp,
 };
 use rustc_hash::FxHashSet;
 
@@ -266,15 +266,37 @@ pub(crate) fn repeat_cost(
         (SiteKind::Compare { .. }, ChildKey::Function(it)) if it.name == "__hash__" => {
             costs.repeat_other
         }
+        // A statement looks up its package first, and takes names from another last, each once.
+        (SiteKind::Import(_), ChildKey::Function(it))
+            if is_of_importlib(it)
+                && (it.name == PACKAGE_OF_IMPORT || is_named(before, NAMES_OF_IMPORT)) =>
+        {
+            costs.repeat_other
+        }
+        (SiteKind::Import(_), _) if is_named(before, PACKAGE_OF_IMPORT) => 0,
         // The truth of a tensor is read once.
         (SiteKind::TruthTest, ChildKey::Operator { .. }) if before == key => costs.repeat_other,
         (
-            SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare { .. },
+            SiteKind::Format | SiteKind::Import(_) | SiteKind::TruthTest | SiteKind::Compare { .. },
             _,
         ) => costs.repeat_conversion,
         (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => costs.repeat_operator,
         _ => costs.repeat_other,
     }
+}
+
+/// The property of a module's `__spec__` that an import by `from .` reads first (`resolve_name` in CPython's `import.c`).
+const PACKAGE_OF_IMPORT: &str = "parent";
+
+/// The function of `importlib` that `from package import …` calls last, where the names are taken from a package.
+const NAMES_OF_IMPORT: &str = "_handle_fromlist";
+
+fn is_of_importlib(key: &FunctionKey) -> bool {
+    key.file.contains("importlib")
+}
+
+fn is_named(key: &ChildKey, name: &str) -> bool {
+    matches!(key, ChildKey::Function(it) if it.name == name)
 }
 
 /// Whether what is before a frame of a generator function is a frame of the same function.
@@ -428,7 +450,15 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         SiteKind::Enter => methods(&["__enter__", "__aenter__"]),
         SiteKind::Exit => methods(&["__exit__", "__aexit__"]),
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
-        SiteKind::Import => (name == "__getattr__" || key.file.contains("importlib")).then_some(0),
+        SiteKind::Import(form) => {
+            let is_left = match name {
+                "__getattr__" => true,
+                PACKAGE_OF_IMPORT => is_of_importlib(key) && *form == ImportForm::RelativeNames,
+                NAMES_OF_IMPORT => is_of_importlib(key) && *form != ImportForm::Module,
+                _ => is_of_importlib(key),
+            };
+            is_left.then_some(0)
+        }
         SiteKind::Decorate { .. } => (!is_dunder).then_some(costs.decorator_applied),
         SiteKind::ClassDef { .. } => {
             matches!(name, "__new__" | "__init__" | "__prepare__" | "__init_subclass__")
@@ -666,7 +696,7 @@ fn comprehension(
         (SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. }, "<genexpr>") => {
             Some(costs.genexpr_in_comparison)
         }
-        (SiteKind::Import, "<module>") => Some(costs.import_module),
+        (SiteKind::Import(_), "<module>") => Some(costs.import_module),
         _ => None,
     }
 }
@@ -735,7 +765,7 @@ fn builtin(
         }
         SiteKind::Enter => matches!(name, "__enter__" | "__aenter__").then_some(0),
         SiteKind::Exit => matches!(name, "__exit__" | "__aexit__").then_some(0),
-        SiteKind::Import => matches!(name, "__import__").then_some(0),
+        SiteKind::Import(_) => matches!(name, "__import__").then_some(0),
         SiteKind::ClassDef { .. } => matches!(name, "__build_class__").then_some(0),
         SiteKind::Format => {
             matches!(name, "__format__" | "format").then_some(costs.builtin_special)

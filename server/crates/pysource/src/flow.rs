@@ -408,13 +408,24 @@ pub enum SiteKind {
         function: usize,
     },
     /// An import, which may run modules.
-    Import,
+    Import(ImportForm),
     /// `yield`; the frame is left, and entered again.
     Yield,
     /// `await`, also that of `async for` and `async with`: a coroutine runs, the frame may be left and entered again.
     Await,
     /// `raise`, and that of a failed `assert`.
     Raise,
+}
+
+/// How an import is written, which decides what of `importlib` it calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportForm {
+    /// `import module`.
+    Module,
+    /// `from module import name`.
+    Names,
+    /// `from .module import name`: the package is looked up first.
+    RelativeNames,
 }
 
 /// What stands in the brackets of a subscript, and before them.

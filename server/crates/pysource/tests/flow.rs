@@ -42,7 +42,7 @@ fn label(kind: &SiteKind) -> Option<String> {
         SiteKind::Await => "await".to_owned(),
         SiteKind::Comprehension { .. } | SiteKind::ClassDef { .. } => "frame".to_owned(),
         SiteKind::Generator { .. }
-        | SiteKind::Import
+        | SiteKind::Import(_)
         | SiteKind::Yield
         | SiteKind::Raise
         | SiteKind::Close => {
@@ -241,7 +241,7 @@ fn dump(text: &str, function: &str) -> String {
             SiteKind::ClassDef { function } => format!("class #{function}"),
             SiteKind::Unpack { n } => format!("unpack {n}"),
             SiteKind::Spread { mapping } => format!("spread {}", if *mapping { "**" } else { "*" }),
-            SiteKind::Import => "import".to_owned(),
+            SiteKind::Import(_) => "import".to_owned(),
             SiteKind::Yield => "yield".to_owned(),
             SiteKind::Raise => "raise".to_owned(),
             kind => label(kind).unwrap(),

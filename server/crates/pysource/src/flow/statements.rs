@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::{FlowBuilder, Jump};
 use super::lines::LinesByVersion;
-use super::{Access, CompareOp, Index, Iteration, SiteKind, expressions};
+use super::{Access, CompareOp, ImportForm, Index, Iteration, SiteKind, expressions};
 use crate::stack_guard::guarded;
 
 impl<'a> FlowBuilder<'_, 'a> {
@@ -71,10 +71,15 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.at = Some(holds);
             }
             Stmt::Import(it) => {
-                self.site(SiteKind::Import, LinesByVersion::same(line), it.range);
+                let kind = SiteKind::Import(ImportForm::Module);
+                self.site(kind, LinesByVersion::same(line), it.range);
             }
             Stmt::ImportFrom(it) => {
-                self.site(SiteKind::Import, LinesByVersion::same(line), it.range);
+                let form = match it.level {
+                    0 => ImportForm::Names,
+                    _ => ImportForm::RelativeNames,
+                };
+                self.site(SiteKind::Import(form), LinesByVersion::same(line), it.range);
             }
             Stmt::Expr(it) => self.expr(&it.value),
             Stmt::Break(_) => {
