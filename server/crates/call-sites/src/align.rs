@@ -182,7 +182,7 @@ impl<'a> Aligner<'a> {
 
     /// Finds the best path, to learn from.
     pub(crate) fn align(&mut self, sequence: &Sequence) -> AlignedFrame {
-        let (columns, path) = self.best_path(sequence);
+        let (columns, path) = self.best_path(sequence, Assumptions::default());
         let is_clear: Vec<bool> = columns
             .iter()
             .zip(&path)
@@ -193,9 +193,9 @@ impl<'a> Aligner<'a> {
         AlignedFrame { sites, is_clear, visited, edges }
     }
 
-    /// Finds the lines that can be assigned.
-    pub(crate) fn answer(&mut self, sequence: &Sequence) -> Answer {
-        let (columns, path) = self.best_path(sequence);
+    /// Finds the lines that can be assigned, where it is given which conditions hold.
+    pub(crate) fn answer(&mut self, sequence: &Sequence, given: Assumptions) -> Answer {
+        let (columns, path) = self.best_path(sequence, given);
         let mut lines = vec![0; columns.len()];
         let mut tied = Vec::new();
         for ((line, column), state) in lines.iter_mut().zip(&columns).zip(&path) {
@@ -208,18 +208,27 @@ impl<'a> Aligner<'a> {
         Answer { lines, tied }
     }
 
-    /// The states that explain each child, and the best of them.
+    /// Whether a path that takes conditions to hold as it is given explains `sequence` about as well as any other.
+    pub(crate) fn is_likely(&mut self, sequence: &Sequence, given: Assumptions) -> bool {
+        let [any, of_given] = [Assumptions::default(), given].map(|assumed| {
+            self.assume(assumed);
+            self.search(sequence).1.last().map_or(UNREACHABLE, total)
+        });
+        of_given < any.saturating_add(self.costs.condition_changed)
+    }
+
+    /// The states that explain each child, and the best of them, where it is given which conditions hold.
     ///
     /// Where that leaves a line open, or takes a condition that lasts to hold here and not there, paths are found that take it
     /// to hold everywhere, and paths that take it to hold nowhere.
     fn best_path(
         &mut self,
         sequence: &Sequence,
+        given: Assumptions,
     ) -> (Vec<Vec<AlignmentState>>, Vec<AlignmentState>) {
-        self.assume(Assumptions::default());
+        self.assume(given);
         let (columns, path) = self.search(sequence);
-        let n_conditions = self.prior.gates.values().map(|&(condition, _)| condition + 1).max();
-        let n_conditions = n_conditions.unwrap_or(0);
+        let n_conditions = self.code.flow.n_lasting;
         if n_conditions == 0 || sequence.children.len() > MAX_ASSUMED_CHILDREN {
             return (columns, path);
         }
@@ -231,8 +240,8 @@ impl<'a> Aligner<'a> {
             return (columns, path);
         }
         let changed = self.costs.condition_changed;
-        let (mut settled, mut open) = (Assumptions::default(), Vec::new());
-        for condition in 0..n_conditions {
+        let (mut settled, mut open) = (given, Vec::new());
+        for condition in (0..n_conditions).filter(|&it| given.of(it).is_none()) {
             let [fails, holds] = [false, true].map(|holds| {
                 self.assume(settled.with(condition, holds));
                 self.search(sequence).1.last().map_or(UNREACHABLE, total)
@@ -738,7 +747,7 @@ impl<'a> Aligner<'a> {
 
 /// What is taken for granted of the conditions of a frame that last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Assumptions {
+pub(crate) struct Assumptions {
     /// A bit for each condition of which something is assumed.
     known: u32,
     /// Those of them that hold.
@@ -746,13 +755,13 @@ struct Assumptions {
 }
 
 impl Assumptions {
-    fn with(self, condition: u32, holds: bool) -> Self {
+    pub(crate) fn with(self, condition: u32, holds: bool) -> Self {
         let bit = 1_u32.checked_shl(condition).unwrap_or(0);
         let holding = if holds { self.holding | bit } else { self.holding & !bit };
         Self { known: self.known | bit, holding }
     }
 
-    fn of(self, condition: u32) -> Option<bool> {
+    pub(crate) fn of(self, condition: u32) -> Option<bool> {
         let bit = 1_u32.checked_shl(condition).unwrap_or(0);
         (self.known & bit != 0).then_some(self.holding & bit != 0)
     }
@@ -810,7 +819,7 @@ mod tests {
         let (classes, costs, learned) = (Classes::default(), Costs::default(), Learned::default());
         let prior = Prior::new(&code, &classes, &keys, PYTHON, &costs);
         let mut aligner = Aligner::new(&prior, &keys, &learned, 0, &costs);
-        let answer = aligner.answer(&code.sequences[0]);
+        let answer = aligner.answer(&code.sequences[0], Assumptions::default());
         (answer.lines, answer.tied)
     }
 

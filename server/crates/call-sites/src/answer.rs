@@ -113,6 +113,14 @@ impl CallSites {
         self.assigned.get(event.index())?.place()
     }
 
+    /// The line where an event was called or ran, if it was inferred.
+    pub(crate) fn inferred_line(&self, event: HostEventId) -> Option<u32> {
+        match self.of_event(event)? {
+            (place, Evidence::Inferred) => Some(self.places.rows[place.index()].1),
+            _ => None,
+        }
+    }
+
     /// All places, in the order of their rows.
     pub fn places(&self) -> impl Iterator<Item = RecordedLine<'_>> {
         let rows = self.places.rows.iter();
@@ -127,6 +135,7 @@ impl CallSites {
 }
 
 /// What is assigned to the children of a sequence.
+#[derive(Debug, Clone)]
 pub(crate) struct Answer {
     /// The line of each child that is assigned one, else 0.
     pub(crate) lines: Vec<u32>,

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: what a frame's children are (`structure`, `code`, `keys`, `definitions`), what an expression is likely to leave
 //! in a recording (`affinity`, `facts`, `costs`), the search for the most likely path (`align`), what the recording at
-//! hand teaches (`learn`), frames that `torch.compile` wrote (`compiled`) and recordings with times in whole microseconds
+//! hand teaches (`learn`), what the constants that callers pass decide (`passed`), frames that `torch.compile` wrote (`compiled`) and recordings with times in whole microseconds
 //! (`microseconds`).
 //!
 //! *Never*: charges an amount, reads a file, changes what the recording says exactly.
@@ -69,6 +69,7 @@ mod generators;
 mod keys;
 mod learn;
 mod microseconds;
+mod passed;
 mod structure;
 #[cfg(test)]
 mod testing;
@@ -79,7 +80,7 @@ use profile::{HostEventId, Profile};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use recorded::RecordedSources;
 
-use align::{Aligner, Prior};
+use align::{Aligner, Assumptions, Prior};
 use answer::Assignment;
 use learn::Learned;
 use structure::{CallersOfFrames, Structure};
@@ -139,12 +140,25 @@ pub fn infer(
         .enumerate()
         .map(|(row, prior)| {
             let mut aligner = Aligner::new(prior, keys, &learned, row, costs);
-            structure.codes[row].sequences.iter().map(|it| aligner.answer(it)).collect()
+            let sequences = structure.codes[row].sequences.iter();
+            sequences.map(|it| aligner.answer(it, Assumptions::default())).collect()
         })
         .collect();
     for (code, answers) in structure.codes.iter().zip(&answers) {
         for (sequence, answer) in code.sequences.iter().zip(answers) {
-            structure.assign(code, sequence, answer, &mut sites);
+            structure.assign(code, &sequence.frames, answer, &mut sites);
+        }
+    }
+    let aligner = |row: usize| Aligner::new(&priors[row], keys, &learned, row, costs);
+    let parts = passed::answer_by_callers(&structure, aligner, &answers, &mut sites);
+    for (code, (it, answers)) in structure.codes.iter().zip(&answers).enumerate() {
+        for (row, (sequence, answer)) in it.sequences.iter().zip(answers).enumerate() {
+            match parts.get(&(code, row)) {
+                Some(parts) => parts.iter().for_each(|part| {
+                    structure.note_tied(it, part.frames.len(), &part.answer, &mut sites);
+                }),
+                None => structure.note_tied(it, sequence.frames.len(), answer, &mut sites),
+            }
         }
     }
     structure.assign_others(profile, &mut callers, &mut sites);

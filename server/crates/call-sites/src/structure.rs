@@ -7,7 +7,7 @@ use recorded::{Frame, RecordedSources, is_compiled_range, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::answer::{Answer, Assignment, CallSites};
-use crate::code::{Child, FunctionCode, Python, Sequence};
+use crate::code::{Child, FunctionCode, Python};
 use crate::compiled;
 use crate::definitions::{Definition, Definitions, Start};
 use crate::keys::{self, Keys};
@@ -102,11 +102,40 @@ impl Structure {
         structure
     }
 
-    /// Assigns the lines of `sequence` to the children of each frame that had it.
-    pub(crate) fn assign(
+    /// The event of a frame, which is a run of the children.
+    pub(crate) fn event_of(&self, frame: u32) -> HostEventId {
+        self.children.runs[frame as usize].0
+    }
+
+    /// Where `frames` were called, of those that a frame with a code called.
+    pub(crate) fn calls_of(
+        &self,
+        frames: &FxHashSet<HostEventId>,
+    ) -> FxHashMap<HostEventId, CallOfFrame> {
+        let mut calls = FxHashMap::default();
+        if frames.is_empty() {
+            return calls;
+        }
+        for (code, it) in self.codes.iter().enumerate() {
+            for sequence in &it.sequences {
+                for &frame in &sequence.frames {
+                    let events = self.children.of_run(frame as usize);
+                    let called = events.iter().zip(&sequence.children);
+                    let called = called.filter(|(event, _)| frames.contains(event));
+                    calls.extend(
+                        called.map(|(&event, it)| (event, CallOfFrame { code, exact: it.exact })),
+                    );
+                }
+            }
+        }
+        calls
+    }
+
+    /// Notes the candidates that are left open for `n_frames`.
+    pub(crate) fn note_tied(
         &self,
         code: &FunctionCode,
-        sequence: &Sequence,
+        n_frames: usize,
         answer: &Answer,
         sites: &mut CallSites,
     ) {
@@ -114,8 +143,19 @@ impl Structure {
         for tied in &answer.tied {
             let place = sites.places.place(&code.recorded, definition);
             let of_place = sites.tied.entry(place).or_default();
-            *of_place.entry(tied.clone()).or_default() += u64::from(sequence.weight());
+            *of_place.entry(tied.clone()).or_default() += n_frames as u64;
         }
+    }
+
+    /// Assigns lines to the children of frames that had one sequence.
+    pub(crate) fn assign(
+        &self,
+        code: &FunctionCode,
+        frames: &[u32],
+        answer: &Answer,
+        sites: &mut CallSites,
+    ) {
+        let definition = code.module.functions()[code.flow.function].first_line;
         let assigned: Vec<Assignment> = answer
             .lines
             .iter()
@@ -127,7 +167,7 @@ impl Structure {
                 _ => Assignment::inferred(sites.places.place(&code.recorded, line)),
             })
             .collect();
-        for &frame in &sequence.frames {
+        for &frame in frames {
             for (&event, &it) in self.children.of_run(frame as usize).iter().zip(&assigned) {
                 sites.assigned[event.index()] = it;
             }
@@ -156,6 +196,15 @@ impl Structure {
             };
         }
     }
+}
+
+/// Where a frame was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallOfFrame {
+    /// The code of the frame that called it.
+    pub(crate) code: usize,
+    /// The line, if the recording says it; else 0.
+    pub(crate) exact: u32,
 }
 
 /// The exact callers of a recording, each text parsed once.

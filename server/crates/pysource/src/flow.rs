@@ -50,6 +50,7 @@ use crate::LineIndex;
 pub use crate::semantic::Binding;
 
 pub(crate) mod builder;
+mod constants;
 mod expressions;
 mod identifiers;
 mod lasting;
@@ -57,6 +58,8 @@ mod lines;
 pub(crate) mod mentions;
 mod statements;
 
+pub use constants::CallArguments;
+use constants::{FlowParameter, ParameterTest};
 use identifiers::Identifiers;
 pub use identifiers::Mentions;
 use lines::LinesByVersion;
@@ -85,6 +88,13 @@ pub struct Flow {
     pub resume_points: Vec<u32>,
     /// Where the flow parts by a condition that is decided alike in all of a frame, as far as the text shows.
     pub decisions: Vec<Decision>,
+    /// How many of these conditions there are that a frame may come by more than once: those with the lowest numbers. The others ask
+    /// for a parameter.
+    pub n_lasting: u32,
+    /// What conditions ask of a parameter that is never assigned.
+    pub(crate) tests: Vec<ParameterTest>,
+    /// Those that are no `*args` or `**kwargs`, those by name alone last.
+    pub(crate) parameters: Vec<FlowParameter>,
     /// Where in `targets` the edges of a node begin: at `2 * node` the normal ones, at `2 * node + 1` the exceptional.
     starts: Vec<u32>,
     targets: Vec<u32>,
@@ -122,10 +132,32 @@ impl Flow {
             exit: 1,
             resume_points: Vec::new(),
             decisions: Vec::new(),
+            n_lasting: 0,
+            tests: Vec::new(),
+            parameters: Vec::new(),
             starts: vec![0, 1, 1, 1, 1],
             targets: vec![1],
             identifiers: Arc::default(),
         }
+    }
+
+    /// Whether there are conditions that ask for a parameter alone.
+    #[must_use]
+    pub fn asks_for_parameters(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
+    /// The conditions that a call decides by what it passes, and whether they hold. `is_bound`: Python itself passes the first
+    /// parameter, as to a method.
+    pub fn decided_by(
+        &self,
+        call: &CallArguments,
+        is_bound: bool,
+    ) -> impl Iterator<Item = (u32, bool)> {
+        self.tests.iter().filter_map(move |test| {
+            let value = call.value_of(&self.parameters, test.parameter, is_bound)?;
+            Some((test.condition, test.holds_for(value)?))
+        })
     }
 
     /// Number of nodes: sites and joins.
@@ -316,6 +348,8 @@ pub enum SiteKind {
         positional: u32,
         /// Number of keyword arguments, `**` arguments included.
         keywords: u32,
+        /// What is passed, as far as the text says.
+        arguments: CallArguments,
         /// The lambdas and generator expressions among the arguments, and among those of a `map` or `filter` there: they
         /// probably run during the call. Those of `map` and `filter` themselves run when their elements are taken.
         passes: Vec<usize>,

@@ -230,7 +230,7 @@ fn dump(text: &str, function: &str) -> String {
     let mut out = format!("begin: {}\n", ways(flow.entry));
     for (node, site) in flow.sites.iter().enumerate() {
         let what = match &site.kind {
-            SiteKind::Call { callee, positional, keywords, passes } => {
+            SiteKind::Call { callee, positional, keywords, passes, .. } => {
                 let mut what = format!("call {}/{positional}+{keywords}", callee.path.join("."));
                 passes.iter().for_each(|it| write!(what, " #{it}").unwrap());
                 what + if callee.is_super { " super" } else { "" }

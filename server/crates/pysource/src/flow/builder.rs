@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::constants::{Constant, FlowParameter, ParameterTest};
 use super::lasting::FunctionAssignments;
 use super::lines::LinesByVersion;
 use super::{Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
@@ -37,6 +38,7 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     resume_points: Vec<u32>,
     /// What the function assigns, which says which conditions last.
     assignments: FunctionAssignments<'a>,
+    parameters: Vec<FlowParameter>,
     decisions: Vec<DraftDecision>,
     /// Where the next node goes on from; `None` behind a jump.
     pub(super) at: Option<u32>,
@@ -65,6 +67,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
 struct DraftDecision {
     /// What is asked.
     asks: String,
+    /// Which parameter it asks for, and with what that is compared, if it asks for one alone.
+    of_parameter: Option<(usize, Option<Constant>)>,
     /// Whether a loop may come by it several times.
     is_in_loop: bool,
     holds: u32,
@@ -119,6 +123,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             exceptional: Vec::new(),
             resume_points: Vec::new(),
             assignments: FunctionAssignments::of(code),
+            parameters: match code {
+                ScopeCode::Def(def) => FlowParameter::all(&def.parameters),
+                _ => Vec::new(),
+            },
             decisions: Vec::new(),
             at: Some(ENTRY),
             on_exception: EXIT,
@@ -166,11 +174,15 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             starts[row as usize] -= 1;
             targets[starts[row as usize] as usize] = target;
         }
+        let conditions = Conditions::of(&self.decisions);
         Flow {
             function,
             entry: node(ENTRY),
             exit: node(EXIT),
-            decisions: decisions(&self.decisions, node),
+            decisions: conditions.decisions(&self.decisions, node),
+            n_lasting: conditions.n_lasting,
+            tests: conditions.tests(&self.decisions),
+            parameters: self.parameters,
             resume_points: self.resume_points,
             starts,
             targets,
@@ -364,7 +376,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         self.link(Some(no), otherwise);
         let (holds, fails) = if is_contrary { (no, yes) } else { (yes, no) };
         let is_in_loop = self.blocks.iter().any(|it| matches!(it, FlowBlock::Loop { .. }));
-        self.decisions.push(DraftDecision { asks, is_in_loop, holds, fails });
+        let of_parameter = self.assignments.of_parameter(test).and_then(|(name, constant)| {
+            Some((self.parameters.iter().position(|it| it.is_named(name))?, constant))
+        });
+        self.decisions.push(DraftDecision { asks, of_parameter, is_in_loop, holds, fails });
     }
 
     pub(super) fn join(&mut self) -> u32 {
@@ -482,23 +497,55 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 }
 
-/// The decisions of which there are several by one condition, or that a loop comes by.
-fn decisions(drafts: &[DraftDecision], node: impl Fn(u32) -> u32) -> Vec<Decision> {
-    let mut conditions: Vec<&str> = Vec::new();
-    for (row, draft) in drafts.iter().enumerate() {
-        let is_known = conditions.contains(&draft.asks.as_str());
-        let is_again =
-            || draft.is_in_loop || drafts[row + 1..].iter().any(|it| it.asks == draft.asks);
-        if !is_known && conditions.len() < MAX_CONDITIONS && is_again() {
-            conditions.push(&draft.asks);
-        }
+/// The conditions of a function.
+struct Conditions {
+    /// What is asked, by number. First those that a frame may come by more than once, then those that ask for a parameter.
+    asks: Vec<String>,
+    n_lasting: u32,
+}
+
+impl Conditions {
+    fn of(drafts: &[DraftDecision]) -> Self {
+        let mut asks: Vec<String> = Vec::new();
+        let mut take = |is_taken: &dyn Fn(usize, &DraftDecision) -> bool, max: usize| {
+            for (row, draft) in drafts.iter().enumerate() {
+                if asks.len() < max && !asks.contains(&draft.asks) && is_taken(row, draft) {
+                    asks.push(draft.asks.clone());
+                }
+            }
+            asks.len()
+        };
+        let is_again = |row: usize, draft: &DraftDecision| {
+            draft.is_in_loop || drafts[row + 1..].iter().any(|it| it.asks == draft.asks)
+        };
+        let n_lasting = take(&is_again, MAX_CONDITIONS);
+        take(&|_, draft| draft.of_parameter.is_some(), n_lasting + MAX_CONDITIONS);
+        Self { asks, n_lasting: n_lasting as u32 }
     }
-    let condition = |draft: &DraftDecision| conditions.iter().position(|it| *it == draft.asks);
-    let kept = drafts.iter().filter_map(|it| Some((condition(it)?, it)));
-    kept.map(|(condition, it)| Decision {
-        condition: condition as u32,
-        holds: node(it.holds),
-        fails: node(it.fails),
-    })
-    .collect()
+
+    fn number(&self, draft: &DraftDecision) -> Option<u32> {
+        self.asks.iter().position(|it| *it == draft.asks).map(|it| it as u32)
+    }
+
+    fn decisions(&self, drafts: &[DraftDecision], node: impl Fn(u32) -> u32) -> Vec<Decision> {
+        let kept = drafts.iter().filter_map(|it| Some((self.number(it)?, it)));
+        kept.map(|(condition, it)| Decision {
+            condition,
+            holds: node(it.holds),
+            fails: node(it.fails),
+        })
+        .collect()
+    }
+
+    /// What they ask of parameters, each once.
+    fn tests(&self, drafts: &[DraftDecision]) -> Vec<ParameterTest> {
+        let all = drafts.iter().filter_map(|it| {
+            let (parameter, is) = it.of_parameter.clone()?;
+            Some(ParameterTest { condition: self.number(it)?, parameter, is })
+        });
+        let mut tests: Vec<ParameterTest> = all.collect();
+        tests.sort_by_key(|it| it.condition);
+        tests.dedup_by_key(|it| it.condition);
+        tests
+    }
 }

@@ -9,8 +9,8 @@ use ruff_text_size::{Ranged, TextRange};
 use super::builder::FlowBuilder;
 use super::lines::LinesByVersion;
 use super::{
-    Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
-    calls_for_each,
+    Access, BinaryOp, Binding, CallArguments, Callee, CompareOp, Index, Iteration, SiteKind,
+    UnaryOp, calls_for_each,
 };
 use crate::collect::is_self;
 use crate::semantic::{Loops, ScopeCode};
@@ -345,6 +345,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             callee: self.callee(&it.func),
             positional: args.len() as u32,
             keywords: keywords.len() as u32,
+            arguments: CallArguments::of(&it.arguments),
             passes,
         };
         self.site(kind, lines, it.range());

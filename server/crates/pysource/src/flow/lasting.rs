@@ -12,8 +12,9 @@
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{CmpOp, Expr, ExprContext, Number, Stmt};
+use ruff_python_ast::{CmpOp, Expr, ExprContext, Stmt};
 
+use super::constants::Constant;
 use crate::collect::is_self;
 use crate::semantic::ScopeCode;
 use crate::stack_guard::guarded;
@@ -89,6 +90,23 @@ impl<'a> FunctionAssignments<'a> {
         }
     }
 
+    /// The parameter that `test` asks for alone, if it is never assigned, and the constant that it is compared with, if any.
+    pub(super) fn of_parameter<'e>(&self, test: &'e Expr) -> Option<(&'e str, Option<Constant>)> {
+        let (name, constant) = match test {
+            Expr::Name(it) => (it, None),
+            Expr::Compare(it) => match (&*it.ops, &*it.comparators) {
+                ([CmpOp::Is | CmpOp::IsNot | CmpOp::Eq | CmpOp::NotEq], [right]) => {
+                    (it.left.as_name_expr()?, Some(Constant::of(right)?))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let name = name.id.as_str();
+        let is_kept = self.parameters.contains(name) && !self.names.contains_key(name);
+        is_kept.then_some((name, constant))
+    }
+
     /// The name of a value that stays what it is.
     fn term(&self, expr: &Expr) -> Option<String> {
         match expr {
@@ -108,15 +126,7 @@ impl<'a> FunctionAssignments<'a> {
                 let key = it.slice.as_string_literal_expr()?.value.to_str();
                 (!self.hyperparameters.contains(key)).then(|| format!("group.{key}"))
             }
-            Expr::NoneLiteral(_) => Some("None".to_owned()),
-            Expr::BooleanLiteral(it) => Some(it.value.to_string()),
-            Expr::StringLiteral(it) => Some(format!("{:?}", it.value.to_str())),
-            Expr::NumberLiteral(it) => match &it.value {
-                Number::Int(it) => Some(it.to_string()),
-                Number::Float(it) => Some(it.to_string()),
-                Number::Complex { .. } => None,
-            },
-            _ => None,
+            _ => Constant::of(expr).map(|it| it.words()),
         }
     }
 }
