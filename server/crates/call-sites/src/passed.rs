@@ -4,7 +4,7 @@
 //! constants that are passed there say which. Then what the function calls itself is on lines, too, and may be passed others.
 
 use profile::HostEventId;
-use pysource::flow::{Callee, SiteKind};
+use pysource::flow::{Binding, Callee, SiteKind};
 use pysource::{Function, FunctionKind};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -176,7 +176,12 @@ fn decided(caller: &FunctionCode, line: u32, callee: &FunctionCode, minor: u8) -
 /// Whether Python passes the first parameter of `function` where it is called so; `None` if another function is called, or that is not
 /// known.
 fn binds(function: &Function, class: Option<&Function>, called: &Callee) -> Option<bool> {
-    let name = called.name()?;
+    let name = match &called.binding {
+        // It may hold `partial(f, training=False)`.
+        Binding::Variable { .. } if called.path.len() == 1 => return None,
+        Binding::Imported { name } if called.path.len() == 1 => name,
+        _ => called.name()?,
+    };
     let Some(class) = class else { return (name == function.name).then_some(false) };
     if function.name == "__init__" && name == class.name {
         return Some(true);
