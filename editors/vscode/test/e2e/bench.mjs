@@ -102,8 +102,7 @@ export class Bench {
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
-    // Another file of tests may run at the same time.
-    const log = createWriteStream(path.join(CACHE, `code-server.${path.basename(process.argv[1])}.log`));
+    const log = createWriteStream(path.join(CACHE, 'code-server.log'));
     server.stdout.pipe(log);
     server.stderr.pipe(log);
     await until(

@@ -207,8 +207,9 @@ test('lenses stand above functions and loops', async () => {
 });
 
 test('a hover names the kernels', async () => {
-  const text = await window.hover('x.max().item() > 100', /reduce_kernel/);
-  assert.match(text, /wait for the GPU/);
+  // What a finding says is there before the hover of the server.
+  const text = await window.hover('x.max().item() > 100', /wait for the GPU/);
+  assert.match(text, /reduce_kernel/);
   // Not over each word.
   await window.escape();
   await window.page.mouse.move(5, 5);
@@ -305,7 +306,7 @@ test('numbers move with their lines, and changed lines say so', async () => {
   await until(async () => (await window.heat())[47]?.bar === 'dotted', 'a dotted bar on line 47');
   await window.undoAll();
   await window.line('x.max().item() > 100', /:\d.* wait ×6/);
-  assert.ok((await window.lines())[46].includes('wait ×6'));
+  await until(async () => (await window.lines())[46]?.includes('wait ×6'), 'the hint on line 46');
   await until(async () => (await window.heat())[46]?.bar === 'solid', 'a solid bar on line 46');
 });
 

@@ -2,8 +2,8 @@
 //!
 //! *Owns*: what a frame's children are (`structure`, `code`, `keys`, `definitions`), what an expression is likely to leave
 //! in a recording (`affinity`, `facts`, `costs`), the search for the most likely path (`align`), what the recording at
-//! hand teaches (`learn`), what the constants that callers pass decide (`passed`), frames that `torch.compile` wrote (`compiled`) and recordings with times in whole microseconds
-//! (`microseconds`).
+//! hand teaches (`learn`), what the constants that callers pass decide (`passed`), frames that `torch.compile` wrote
+//! (`compiled`) and recordings with times in whole microseconds (`microseconds`).
 //!
 //! *Never*: charges an amount, reads a file, changes what the recording says exactly.
 //!
