@@ -12,6 +12,12 @@ use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
 
+/// The property of a module's `__spec__` that an import by `from .` reads first (`resolve_name` in CPython's `import.c`).
+const PACKAGE_OF_IMPORT: &str = "parent";
+
+/// The function of `importlib` that `from package import …` calls last, where the names are taken from a package.
+const NAMES_OF_IMPORT: &str = "_handle_fromlist";
+
 /// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
 /// generator expressions that are arguments of some call of the same function.
 pub(crate) fn emission(
@@ -284,12 +290,6 @@ pub(crate) fn repeat_cost(
         _ => costs.repeat_other,
     }
 }
-
-/// The property of a module's `__spec__` that an import by `from .` reads first (`resolve_name` in CPython's `import.c`).
-const PACKAGE_OF_IMPORT: &str = "parent";
-
-/// The function of `importlib` that `from package import …` calls last, where the names are taken from a package.
-const NAMES_OF_IMPORT: &str = "_handle_fromlist";
 
 fn is_of_importlib(key: &FunctionKey) -> bool {
     key.file.contains("importlib")

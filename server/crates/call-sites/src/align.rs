@@ -196,16 +196,18 @@ impl<'a> Aligner<'a> {
     /// Finds the lines that can be assigned, where it is given which conditions hold.
     pub(crate) fn answer(&mut self, sequence: &Sequence, given: Assumptions) -> Answer {
         let (columns, path) = self.best_path(sequence, given);
-        let mut lines = vec![0; columns.len()];
-        let mut tied = Vec::new();
-        for ((line, column), state) in lines.iter_mut().zip(&columns).zip(&path) {
-            *line = self.sure_line(column, site_of(state));
-            if *line == 0 {
+        let (mut lines, mut sites, mut tied) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, state) in columns.iter().zip(&path) {
+            let line = self.sure_line(column, site_of(state));
+            if line == 0 {
                 tied.push(self.tied(column));
             }
+            lines.push(line);
+            let is_clear = is_clear(column, state, self.costs.min_margin);
+            sites.push(if is_clear { site_of(state) } else { NO_SITE });
         }
         tied.retain(|it| it.len() > 1);
-        Answer { lines, tied }
+        Answer { lines, sites, tied }
     }
 
     /// Whether a path that takes conditions to hold as it is given explains `sequence` about as well as any other.

@@ -113,14 +113,6 @@ impl CallSites {
         self.assigned.get(event.index())?.place()
     }
 
-    /// The line where an event was called or ran, if it was inferred.
-    pub(crate) fn inferred_line(&self, event: HostEventId) -> Option<u32> {
-        match self.of_event(event)? {
-            (place, Evidence::Inferred) => Some(self.places.rows[place.index()].1),
-            _ => None,
-        }
-    }
-
     /// All places, in the order of their rows.
     pub fn places(&self) -> impl Iterator<Item = RecordedLine<'_>> {
         let rows = self.places.rows.iter();
@@ -139,6 +131,9 @@ impl CallSites {
 pub(crate) struct Answer {
     /// The line of each child that is assigned one, else 0.
     pub(crate) lines: Vec<u32>,
+    /// The site of each child, where no other site explains it nearly as well; else [`NO_SITE`]. Of two calls in one line, it
+    /// says which.
+    pub(crate) sites: Vec<u32>,
     /// The lines that are about equally good, where there are several: of each child without a line.
     pub(crate) tied: Vec<Vec<u32>>,
 }

@@ -7,14 +7,14 @@ use profile::HostEventId;
 use pysource::flow::{Binding, Callee, SiteKind};
 use pysource::{Function, FunctionKind};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::align::{Aligner, Assumptions};
-use crate::answer::{Answer, CallSites};
-use crate::code::FunctionCode;
+use crate::answer::{Answer, CallSites, NO_SITE};
+use crate::code::{Child, FunctionCode};
 use crate::definitions::Start;
 use crate::facts::is_class_name;
-use crate::structure::{CallOfFrame, Structure};
+use crate::structure::Structure;
 
 /// How far down constants decide what is called, which passes others.
 const MAX_ROUNDS: usize = 4;
@@ -30,6 +30,61 @@ pub(crate) struct AnsweredFrames {
 /// By code and sequence: its frames in parts, where callers decide something for some of them.
 pub(crate) type Parts = FxHashMap<(usize, usize), Vec<AnsweredFrames>>;
 
+/// Where a frame was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct CallOfFrame {
+    /// The code of the frame that called it.
+    code: usize,
+    /// 0 where it is not known.
+    line: u32,
+    /// Which call on that line; [`NO_SITE`] where that is not known.
+    site: u32,
+}
+
+/// Where frames were called, by the events of these.
+struct CallsOfFrames<'a> {
+    structure: &'a Structure,
+    calls: FxHashMap<HostEventId, Option<CallOfFrame>>,
+}
+
+impl<'a> CallsOfFrames<'a> {
+    /// Those of `frames`, with what `answers` say.
+    fn new(
+        structure: &'a Structure,
+        frames: impl Iterator<Item = u32>,
+        answers: &[Vec<Answer>],
+    ) -> Self {
+        let calls = frames.map(|it| (structure.event_of(it), None)).collect();
+        let mut calls = Self { structure, calls };
+        if !calls.calls.is_empty() {
+            for (code, (it, answers)) in structure.codes.iter().zip(answers).enumerate() {
+                for (sequence, answer) in it.sequences.iter().zip(answers) {
+                    calls.note(code, &sequence.children, &sequence.frames, answer);
+                }
+            }
+        }
+        calls
+    }
+
+    /// What is answered for frames of `code` that had the sequence `children`.
+    fn note(&mut self, code: usize, children: &[Child], frames: &[u32], answer: &Answer) {
+        for &frame in frames {
+            let events = self.structure.events_of(frame);
+            let rows = events.iter().zip(children).zip(&answer.lines).zip(&answer.sites);
+            for (((event, child), &line), &site) in rows {
+                if let Some(call) = self.calls.get_mut(event) {
+                    let line = if child.exact == 0 { line } else { child.exact };
+                    *call = Some(CallOfFrame { code, line, site });
+                }
+            }
+        }
+    }
+
+    fn of(&self, frame: u32) -> Option<CallOfFrame> {
+        self.calls.get(&self.structure.event_of(frame)).copied().flatten()
+    }
+}
+
 /// Answers anew for frames whose callers decide what is open in their sequences, and assigns the lines. `answers` are those of all
 /// sequences, by code, whose lines `sites` has; `aligner` makes that of a code.
 pub(crate) fn answer_by_callers<'a>(
@@ -44,45 +99,23 @@ pub(crate) fn answer_by_callers<'a>(
         let sequences = &structure.codes[*code].sequences;
         rows.iter().flat_map(|&row| &sequences[row].frames)
     });
-    let events: FxHashSet<HostEventId> = frames.map(|&it| structure.event_of(it)).collect();
-    let calls = structure.calls_of(&events);
+    let mut calls = CallsOfFrames::new(structure, frames.copied(), answers);
     for _ in 0..MAX_ROUNDS {
         let found: Vec<_> = open
             .par_iter()
             .flat_map_iter(|(code, rows)| {
-                let mut constants = PassedConstants {
+                let (code, parts) = (*code, &parts);
+                let mut callee = CalledCode {
                     structure,
                     calls: &calls,
-                    sites: &*sites,
-                    code: *code,
+                    code,
+                    aligner: aligner(code),
+                    answers: &answers[code],
                     known: FxHashMap::default(),
                 };
-                let mut aligner = aligner(*code);
-                let parts = &parts;
                 rows.iter().filter_map(move |&row| {
-                    let groups = constants.groups(&structure.codes[*code].sequences[row].frames);
-                    let before: Option<&Vec<AnsweredFrames>> = parts.get(&(*code, row));
-                    let is_known = match before {
-                        Some(before) => before
-                            .iter()
-                            .map(|it| (it.given, &it.frames))
-                            .eq(groups.iter().map(|(given, frames)| (*given, frames))),
-                        None => groups.iter().all(|(given, _)| *given == Assumptions::default()),
-                    };
-                    if is_known {
-                        return None;
-                    }
-                    let sequence = &structure.codes[*code].sequences[row];
-                    let answered = groups.into_iter().map(|(given, frames)| {
-                        let is_likely =
-                            given != Assumptions::default() && aligner.is_likely(sequence, given);
-                        let answer = match is_likely {
-                            true => aligner.answer(sequence, given),
-                            false => answers[*code][row].clone(),
-                        };
-                        AnsweredFrames { frames, given, answer }
-                    });
-                    Some(((*code, row), answered.collect::<Vec<_>>()))
+                    let before = parts.get(&(code, row)).map_or(&[][..], Vec::as_slice);
+                    Some(((code, row), callee.answer(row, before)?))
                 })
             })
             .collect();
@@ -90,8 +123,10 @@ pub(crate) fn answer_by_callers<'a>(
             break;
         }
         for ((code, row), answered) in found {
+            let children = &structure.codes[code].sequences[row].children;
             for it in &answered {
                 structure.assign(&structure.codes[code], &it.frames, &it.answer, sites);
+                calls.note(code, children, &it.frames, &it.answer);
             }
             parts.insert((code, row), answered);
         }
@@ -113,23 +148,49 @@ fn open_sequences(structure: &Structure, answers: &[Vec<Answer>]) -> Vec<(usize,
     open.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
-/// What callers pass to the frames of a function.
-struct PassedConstants<'a> {
+/// A function, and what its callers pass.
+struct CalledCode<'a> {
     structure: &'a Structure,
-    calls: &'a FxHashMap<HostEventId, CallOfFrame>,
-    sites: &'a CallSites,
-    /// The code of the function.
+    calls: &'a CallsOfFrames<'a>,
+    /// Which.
     code: usize,
-    /// By the code of the caller, and the line of the call.
-    known: FxHashMap<(usize, u32), Assumptions>,
+    aligner: Aligner<'a>,
+    /// What is answered for its sequences where callers decide nothing.
+    answers: &'a [Answer],
+    known: FxHashMap<CallOfFrame, Assumptions>,
 }
 
-impl PassedConstants<'_> {
+impl CalledCode<'_> {
+    /// The frames of the sequence in `row`, answered by what their callers decide; `None` if that is no other than `before`.
+    fn answer(&mut self, row: usize, before: &[AnsweredFrames]) -> Option<Vec<AnsweredFrames>> {
+        let sequence = &self.structure.codes[self.code].sequences[row];
+        let groups = self.groups(&sequence.frames);
+        let is_undecided = groups.iter().all(|(given, _)| *given == Assumptions::default());
+        let known = before.iter().map(|it| (it.given, &it.frames));
+        let is_known = known.eq(groups.iter().map(|(given, frames)| (*given, frames)));
+        if is_known || (before.is_empty() && is_undecided) {
+            return None;
+        }
+        let mut answer = |given: Assumptions| {
+            if given != Assumptions::default() && self.aligner.is_likely(sequence, given) {
+                self.aligner.answer(sequence, given)
+            } else {
+                self.answers[row].clone()
+            }
+        };
+        let answered = groups.into_iter().map(|(given, frames)| AnsweredFrames {
+            answer: answer(given),
+            frames,
+            given,
+        });
+        Some(answered.collect())
+    }
+
     /// Frames by what their callers decide.
     fn groups(&mut self, frames: &[u32]) -> Vec<(Assumptions, Vec<u32>)> {
         let mut groups: Vec<(Assumptions, Vec<u32>)> = Vec::new();
         for &frame in frames {
-            let given = self.given(self.structure.event_of(frame)).unwrap_or_default();
+            let given = self.given(frame).unwrap_or_default();
             match groups.iter_mut().find(|(it, _)| *it == given) {
                 Some((_, frames)) => frames.push(frame),
                 None => groups.push((given, vec![frame])),
@@ -138,29 +199,32 @@ impl PassedConstants<'_> {
         groups
     }
 
-    fn given(&mut self, frame: HostEventId) -> Option<Assumptions> {
-        let call = self.calls.get(&frame)?;
-        let line = match call.exact {
-            0 => self.sites.inferred_line(frame)?,
-            exact => exact,
-        };
-        let (structure, code) = (self.structure, self.code);
+    fn given(&mut self, frame: u32) -> Option<Assumptions> {
+        let call = self.calls.of(frame).filter(|it| it.line != 0)?;
         let find = || {
-            let minor = structure.python.minor;
-            decided(&structure.codes[call.code], line, &structure.codes[code], minor)
+            let codes = &self.structure.codes;
+            decided(&codes[call.code], call, &codes[self.code], self.structure.python.minor)
         };
-        Some(*self.known.entry((call.code, line)).or_insert_with(find))
+        Some(*self.known.entry(call).or_insert_with(find))
     }
 }
 
-/// What the calls of `callee` on a line of `caller` decide, as far as they agree.
-fn decided(caller: &FunctionCode, line: u32, callee: &FunctionCode, minor: u8) -> Assumptions {
+/// What `call` of `callee` decides; where it is not known which one it is of its line, what all of them decide alike.
+fn decided(
+    caller: &FunctionCode,
+    call: CallOfFrame,
+    callee: &FunctionCode,
+    minor: u8,
+) -> Assumptions {
     let functions = callee.module.functions();
     let function = &functions[callee.flow.function];
     let class = function.parent.map(|it| &functions[it]);
     let class = class.filter(|it| it.kind == FunctionKind::Class);
     let mut decided: Option<Vec<(u32, bool)>> = None;
-    for site in caller.flow.sites.iter().filter(|it| it.line_in(minor) == line) {
+    let sites = (0_u32..).zip(&caller.flow.sites);
+    let sites = sites.filter(|(_, it)| it.line_in(minor) == call.line);
+    let sites = sites.filter(|(site, _)| call.site == NO_SITE || *site == call.site);
+    for (_, site) in sites {
         let SiteKind::Call { callee: called, arguments, .. } = &site.kind else { continue };
         let Some(is_bound) = binds(function, class, called) else { continue };
         let mut here: Vec<_> = callee.flow.decided_by(arguments, is_bound).collect();

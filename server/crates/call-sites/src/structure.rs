@@ -107,28 +107,9 @@ impl Structure {
         self.children.runs[frame as usize].0
     }
 
-    /// Where `frames` were called, of those that a frame with a code called.
-    pub(crate) fn calls_of(
-        &self,
-        frames: &FxHashSet<HostEventId>,
-    ) -> FxHashMap<HostEventId, CallOfFrame> {
-        let mut calls = FxHashMap::default();
-        if frames.is_empty() {
-            return calls;
-        }
-        for (code, it) in self.codes.iter().enumerate() {
-            for sequence in &it.sequences {
-                for &frame in &sequence.frames {
-                    let events = self.children.of_run(frame as usize);
-                    let called = events.iter().zip(&sequence.children);
-                    let called = called.filter(|(event, _)| frames.contains(event));
-                    calls.extend(
-                        called.map(|(&event, it)| (event, CallOfFrame { code, exact: it.exact })),
-                    );
-                }
-            }
-        }
-        calls
+    /// The events of a frame's children, in the order of its sequence.
+    pub(crate) fn events_of(&self, frame: u32) -> &[HostEventId] {
+        self.children.of_run(frame as usize)
     }
 
     /// Notes the candidates that are left open for `n_frames`.
@@ -196,15 +177,6 @@ impl Structure {
             };
         }
     }
-}
-
-/// Where a frame was called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallOfFrame {
-    /// The code of the frame that called it.
-    pub(crate) code: usize,
-    /// The line, if the recording says it; else 0.
-    pub(crate) exact: u32,
 }
 
 /// The exact callers of a recording, each text parsed once.

@@ -92,9 +92,9 @@ pub struct Flow {
     /// for a parameter.
     pub n_lasting: u32,
     /// What conditions ask of a parameter that is never assigned.
-    pub(crate) tests: Vec<ParameterTest>,
+    parameter_tests: Vec<ParameterTest>,
     /// Those that are no `*args` or `**kwargs`, those by name alone last.
-    pub(crate) parameters: Vec<FlowParameter>,
+    parameters: Vec<FlowParameter>,
     /// Where in `targets` the edges of a node begin: at `2 * node` the normal ones, at `2 * node + 1` the exceptional.
     starts: Vec<u32>,
     targets: Vec<u32>,
@@ -133,7 +133,7 @@ impl Flow {
             resume_points: Vec::new(),
             decisions: Vec::new(),
             n_lasting: 0,
-            tests: Vec::new(),
+            parameter_tests: Vec::new(),
             parameters: Vec::new(),
             starts: vec![0, 1, 1, 1, 1],
             targets: vec![1],
@@ -144,7 +144,7 @@ impl Flow {
     /// Whether there are conditions that ask for a parameter alone.
     #[must_use]
     pub fn asks_for_parameters(&self) -> bool {
-        !self.tests.is_empty()
+        !self.parameter_tests.is_empty()
     }
 
     /// The conditions that a call decides by what it passes, and whether they hold. `is_bound`: Python itself passes the first
@@ -154,7 +154,7 @@ impl Flow {
         call: &CallArguments,
         is_bound: bool,
     ) -> impl Iterator<Item = (u32, bool)> {
-        self.tests.iter().filter_map(move |test| {
+        self.parameter_tests.iter().filter_map(move |test| {
             let value = call.value_of(&self.parameters, test.parameter, is_bound)?;
             Some((test.condition, test.holds_for(value)?))
         })

@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::{Constant, FlowParameter, ParameterTest};
-use super::lasting::FunctionAssignments;
+use super::lasting::{FunctionAssignments, LastingTest};
 use super::lines::LinesByVersion;
 use super::{Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
@@ -181,7 +181,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             exit: node(EXIT),
             decisions: conditions.decisions(&self.decisions, node),
             n_lasting: conditions.n_lasting,
-            tests: conditions.tests(&self.decisions),
+            parameter_tests: conditions.parameter_tests(&self.decisions),
             parameters: self.parameters,
             resume_points: self.resume_points,
             starts,
@@ -365,7 +365,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     pub(super) fn part(&mut self, test: &Expr, then: u32, otherwise: u32) {
         // What `while` tests changes, or it would never end.
         let lasting = if self.is_while { None } else { self.assignments.lasting(test) };
-        let Some((asks, is_contrary)) = lasting else {
+        let Some(LastingTest { asks, is_contrary, of_parameter }) = lasting else {
             self.go_to(then);
             return self.go_to(otherwise);
         };
@@ -376,7 +376,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         self.link(Some(no), otherwise);
         let (holds, fails) = if is_contrary { (no, yes) } else { (yes, no) };
         let is_in_loop = self.blocks.iter().any(|it| matches!(it, FlowBlock::Loop { .. }));
-        let of_parameter = self.assignments.of_parameter(test).and_then(|(name, constant)| {
+        let of_parameter = of_parameter.and_then(|(name, constant)| {
             Some((self.parameters.iter().position(|it| it.is_named(name))?, constant))
         });
         self.decisions.push(DraftDecision { asks, of_parameter, is_in_loop, holds, fails });
@@ -529,16 +529,16 @@ impl Conditions {
 
     fn decisions(&self, drafts: &[DraftDecision], node: impl Fn(u32) -> u32) -> Vec<Decision> {
         let kept = drafts.iter().filter_map(|it| Some((self.number(it)?, it)));
-        kept.map(|(condition, it)| Decision {
+        let decision = |(condition, it): (u32, &DraftDecision)| Decision {
             condition,
             holds: node(it.holds),
             fails: node(it.fails),
-        })
-        .collect()
+        };
+        kept.map(decision).collect()
     }
 
     /// What they ask of parameters, each once.
-    fn tests(&self, drafts: &[DraftDecision]) -> Vec<ParameterTest> {
+    fn parameter_tests(&self, drafts: &[DraftDecision]) -> Vec<ParameterTest> {
         let all = drafts.iter().filter_map(|it| {
             let (parameter, is) = it.of_parameter.clone()?;
             Some(ParameterTest { condition: self.number(it)?, parameter, is })

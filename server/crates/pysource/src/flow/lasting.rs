@@ -43,6 +43,16 @@ struct NameAssignment {
     is_truth: bool,
 }
 
+/// A test whose answer lasts.
+pub(super) struct LastingTest<'e> {
+    /// What is asked, in words that are the same wherever the same is asked.
+    pub(super) asks: String,
+    /// Whether it asks for the contrary of these words.
+    pub(super) is_contrary: bool,
+    /// The parameter that is asked for, if that is all, and the constant that it is compared with, if any.
+    pub(super) of_parameter: Option<(&'e str, Option<Constant>)>,
+}
+
 impl<'a> FunctionAssignments<'a> {
     pub(super) fn of(code: ScopeCode<'a>) -> Self {
         let mut walk = Self::default();
@@ -53,9 +63,14 @@ impl<'a> FunctionAssignments<'a> {
         walk
     }
 
-    /// What `test` asks, in words that are the same wherever it asks the same, and whether it asks for the contrary; `None`
-    /// if the answer may change.
-    pub(super) fn lasting(&self, test: &Expr) -> Option<(String, bool)> {
+    /// What `test` asks; `None` if the answer may change.
+    pub(super) fn lasting<'e>(&self, test: &'e Expr) -> Option<LastingTest<'e>> {
+        let (asks, is_contrary) = self.asked(test)?;
+        Some(LastingTest { asks, is_contrary, of_parameter: self.of_parameter(test) })
+    }
+
+    /// What `test` asks in words, and whether it asks for the contrary.
+    fn asked(&self, test: &Expr) -> Option<(String, bool)> {
         match test {
             Expr::Compare(it) if it.ops.len() == 1 => {
                 let (left, right) = (self.term(&it.left)?, self.term(&it.comparators[0])?);
@@ -91,7 +106,7 @@ impl<'a> FunctionAssignments<'a> {
     }
 
     /// The parameter that `test` asks for alone, if it is never assigned, and the constant that it is compared with, if any.
-    pub(super) fn of_parameter<'e>(&self, test: &'e Expr) -> Option<(&'e str, Option<Constant>)> {
+    fn of_parameter<'e>(&self, test: &'e Expr) -> Option<(&'e str, Option<Constant>)> {
         let (name, constant) = match test {
             Expr::Name(it) => (it, None),
             Expr::Compare(it) => match (&*it.ops, &*it.comparators) {
