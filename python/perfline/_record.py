@@ -125,10 +125,8 @@ def parse(arguments):
         "command", nargs="?", metavar="COMMAND", help="script.py, -m module, or a program, with its arguments"
     )
     n_ours = 0
-    while n_ours < len(arguments) and arguments[n_ours].startswith("--") and arguments[n_ours] != "--":
-        n_ours += 1 if "=" in arguments[n_ours] or arguments[n_ours] == "--help" else 2
-    if arguments[n_ours : n_ours + 1] == ["-h"]:
-        n_ours += 1
+    while n_ours < len(arguments) and arguments[n_ours].startswith("-") and arguments[n_ours] not in ("--", "-m"):
+        n_ours += 1 if "=" in arguments[n_ours] else 2
     options = parser.parse_args(arguments[:n_ours])
     command = arguments[n_ours:]
     if command[:1] == ["--"]:

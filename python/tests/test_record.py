@@ -348,6 +348,7 @@ class Arguments(unittest.TestCase):
             ["--steps", "0", "train.py"],
             ["--after", "-1", "train.py"],
             ["--step", "1", "train.py"],
+            ["-o", "runs", "train.py"],
             ["--function", "Model.", "train.py"],
         ]:
             with self.subTest(arguments=arguments), mock.patch("sys.stderr"), self.assertRaises(SystemExit):
