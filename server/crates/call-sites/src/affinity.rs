@@ -7,7 +7,7 @@ use pysource::flow::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::c_objects::{is_object_of_c, is_type_call};
+use crate::c_objects::{is_container_method, is_object_of_c, is_type_call};
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
@@ -299,6 +299,11 @@ fn is_named(key: &ChildKey, name: &str) -> bool {
     matches!(key, ChildKey::Function(it) if it.name == name)
 }
 
+/// Whether the methods of tensors are in this file.
+fn is_of_tensors(file: &str) -> bool {
+    file.ends_with("torch/_tensor.py") || file.ends_with("torch/tensor.py")
+}
+
 /// Whether what is before a frame of a generator function is a frame of the same function.
 fn is_of_function(before: &ChildKey, key: &FunctionKey) -> bool {
     key.is_generator
@@ -434,7 +439,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         },
         SiteKind::Unpack { .. } => match name {
             _ if site.is_builtin_iterable => None,
-            "__iter__" => Some(0),
+            "__iter__" if is_of_tensors(&key.file) => Some(0),
+            "__iter__" => Some(costs.unpack_object),
             "__next__" | "__len__" => Some(costs.special_method),
             _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => Some(costs.unpack_function),
@@ -748,6 +754,7 @@ fn builtin(
                 costs.builtin_alike
             } else {
                 match site.target.certainty {
+                    _ if is_container_method(callee) => costs.builtin_of_containers,
                     Certainty::Anything => costs.builtin_unknown,
                     Certainty::Method | Certainty::Attribute | Certainty::Imported => {
                         costs.builtin_other

@@ -394,7 +394,7 @@ impl<'a> Aligner<'a> {
             }
             from = is_clear.then_some(state.at);
         }
-        if let Some(from) = from {
+        if let Some(from) = from.filter(|_| !sequence.is_cut) {
             self.find_paths(from);
             let (way, end) = self.nearest_end(from);
             if way <= self.costs.not_returned {
@@ -550,8 +550,8 @@ impl<'a> Aligner<'a> {
             let compared = self.prior.compared[site as usize];
             let more = if compared != NO_SITE && compared != from {
                 self.costs.truth_without_comparison
-            } else if compared == NO_SITE {
-                self.truth_not_read(state, events.before)
+            } else if site != from + 1 {
+                self.result_unused(state, events.before)
             } else {
                 0
             };
@@ -563,12 +563,16 @@ impl<'a> Aligner<'a> {
         cost.min(if events.restarts { repeat + self.costs.generator_restarted } else { repeat })
     }
 
-    /// What it costs to go on from `state`, whose event was `key`, to anything but the test of its truth: that of a tensor
-    /// is read, which leaves an event.
-    fn truth_not_read(&self, state: &AlignmentState, key: &ChildKey) -> u32 {
-        let is_read = || self.prior.compared.get(state.at as usize + 1) == Some(&state.at);
+    /// What it costs to go on from `state`, whose event was `key`, to anything but what the text does with the tensor that an operator
+    /// gave: another operator on it, or a test of its truth, leaves an event.
+    fn result_unused(&self, state: &AlignmentState, key: &ChildKey) -> u32 {
+        let is_used = || {
+            let next = state.at as usize + 1;
+            let goes_on = self.code.flow.sites.get(next).is_some_and(|it| it.goes_on);
+            goes_on || self.prior.compared.get(next) == Some(&state.at)
+        };
         let is_operator = matches!(key, ChildKey::Operator { .. });
-        if is_operator && state.is_explained && is_read() { self.costs.truth_not_read } else { 0 }
+        if is_operator && state.is_explained && is_used() { self.costs.result_unused } else { 0 }
     }
 
     /// Cost of the path to a site that takes an element from a generator; `direct` is that of the shortest one.
@@ -626,12 +630,13 @@ impl<'a> Aligner<'a> {
         let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
             self.find_paths(state.at);
-            let way = if state.at == NO_SITE || is_open { 0 } else { self.nearest_end(state.at).0 };
+            let goes_on = is_open || sequence.is_cut || state.at == NO_SITE;
+            let way = if goes_on { 0 } else { self.nearest_end(state.at).0 };
             state.rest = if way >= UNREACHABLE {
                 self.costs.not_returned
             } else {
-                let not_read = last_key.map_or(0, |key| self.truth_not_read(state, key));
-                way.saturating_add(not_read).min(self.costs.not_returned)
+                let unused = last_key.map_or(0, |key| self.result_unused(state, key));
+                way.saturating_add(unused).min(self.costs.not_returned)
             };
         }
         for at in (1..columns.len()).rev() {

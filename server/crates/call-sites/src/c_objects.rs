@@ -115,3 +115,29 @@ pub(crate) fn is_type_call(name: &str) -> bool {
     ];
     types.contains(&name)
 }
+
+/// Whether what is called is a method of this name of lists, dicts, sets or strings, as far as its name shows. Methods of tensors are
+/// left out.
+pub(crate) fn is_container_method(callee: &Callee) -> bool {
+    let methods = [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "popleft",
+        "keys",
+        "values",
+        "items",
+        "get",
+        "setdefault",
+        "update",
+        "discard",
+        "join",
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "strip",
+    ];
+    callee.is_method && callee.name().is_some_and(|it| methods.contains(&it))
+}

@@ -21,8 +21,8 @@ pub(crate) struct FunctionCode {
     /// Whether its frames are recorded without file and line: those of `Module.__call__`.
     pub(crate) is_unnamed: bool,
     pub(crate) sequences: Vec<Sequence>,
-    /// Rows of `sequences` by where they start and their children.
-    pub(crate) index: FxHashMap<Start, FxHashMap<Vec<Child>, usize>>,
+    /// Rows of `sequences` by where they start, whether they are cut, and their children.
+    pub(crate) index: FxHashMap<(Start, bool), FxHashMap<Vec<Child>, usize>>,
 }
 
 /// A child as the aligner sees it.
@@ -36,6 +36,8 @@ pub(crate) struct Child {
 /// A distinct sequence of children, with the frames that had it.
 pub(crate) struct Sequence {
     pub(crate) start: Start,
+    /// Whether the recording ended within the last child.
+    pub(crate) is_cut: bool,
     pub(crate) children: Vec<Child>,
     /// The frames that had it, as runs of [`Children`].
     pub(crate) frames: Vec<u32>,
@@ -49,13 +51,13 @@ impl Sequence {
 }
 
 impl FunctionCode {
-    pub(crate) fn add(&mut self, start: Start, children: &[Child], frame: u32) {
-        let index = self.index.entry(start).or_default();
+    pub(crate) fn add(&mut self, start: Start, is_cut: bool, children: &[Child], frame: u32) {
+        let index = self.index.entry((start, is_cut)).or_default();
         let row = index.get(children).copied().unwrap_or_else(|| {
             let row = self.sequences.len();
             index.insert(children.to_owned(), row);
             let children = children.to_owned();
-            self.sequences.push(Sequence { start, children, frames: Vec::new() });
+            self.sequences.push(Sequence { start, is_cut, children, frames: Vec::new() });
             row
         });
         self.sequences[row].frames.push(frame);

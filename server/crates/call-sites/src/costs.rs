@@ -173,6 +173,8 @@ costs! {
     iteration_starts_function = 20,
     /// A function without source where an iteration goes on: a generator function, maybe.
     iteration_steps_function = 8,
+    /// `__iter__` where something is unpacked that is no tensor: mostly a tuple.
+    unpack_object = 4,
     /// Any other function where something is unpacked.
     unpack_function = 20,
     /// A function where a decorator is applied.
@@ -307,6 +309,8 @@ costs! {
     builtin_other = 14,
     /// A built-in of another name than the called function of the text or built-in.
     builtin_defined = 18,
+    /// A built-in of another name than the called method, which lists, dicts and the like have: it is one of theirs.
+    builtin_of_containers = 36,
     /// A built-in that runs a lambda or generator expression, where the call has no such argument.
     builtin_runs_unpassed = 3,
     /// A built-in that runs one, where the call has others as arguments.
@@ -328,8 +332,9 @@ costs! {
     operator_unusual = 2,
     /// Reading a comparison's truth where it gave no tensor right before.
     truth_without_comparison = 10,
-    /// Going on behind a comparison that gave a tensor and whose truth is asked for, without reading it.
-    truth_not_read = 16,
+    /// Going on behind an operator or comparison that gave a tensor, without the operator that works on it or the reading of its truth
+    /// that comes next in the text.
+    result_unused = 16,
     /// An ordering turned round, `gt` for `<`, where the left side is no number.
     comparison_turned = 9,
     /// Reading a tensor's value for its truth by another operator than `is_nonzero`.

@@ -1,17 +1,18 @@
 //! Conditions that the caller decides: `f(x, training=False)` is called where `f` asks `if training:`.
 //!
 //! Two branches may leave the same events, so that a frame by itself does not show which of them ran. Once the call is on a line, the
-//! constants that are passed there say which. Then what the function calls itself is on lines, too, and may be passed others.
+//! constants that are passed there say which. Then what the function calls itself is on lines, too, and may be passed others. A parameter
+//! that a function hands on (`f(x, training=training)`) is what it was passed itself.
 
 use profile::HostEventId;
-use pysource::flow::{Binding, Callee, SiteKind};
+use pysource::flow::{Binding, CallArguments, Callee, Flow, KnownValue, SiteKind};
 use pysource::{Function, FunctionKind};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use crate::align::{Aligner, Assumptions};
 use crate::answer::{Answer, CallSites, NO_SITE};
-use crate::code::{Child, FunctionCode};
+use crate::code::Child;
 use crate::definitions::Start;
 use crate::facts::is_class_name;
 use crate::structure::Structure;
@@ -32,7 +33,7 @@ pub(crate) type Parts = FxHashMap<(usize, usize), Vec<AnsweredFrames>>;
 
 /// Where a frame was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct CallOfFrame {
+struct CallPlace {
     /// The code of the frame that called it.
     code: usize,
     /// 0 where it is not known.
@@ -41,6 +42,17 @@ struct CallOfFrame {
     site: u32,
 }
 
+/// The call of a frame.
+#[derive(Debug, Clone, Copy)]
+struct CallOfFrame {
+    place: CallPlace,
+    /// The frame that called it.
+    frame: u32,
+}
+
+/// A call in a text, and whether Python itself passes the first parameter of what it calls.
+type CallInText<'a> = (&'a CallArguments, bool);
+
 /// Where frames were called, by the events of these.
 struct CallsOfFrames<'a> {
     structure: &'a Structure,
@@ -48,20 +60,25 @@ struct CallsOfFrames<'a> {
 }
 
 impl<'a> CallsOfFrames<'a> {
-    /// Those of `frames`, with what `answers` say.
+    /// Those of `frames`, and of the frames that call these and hand on what they were passed, with what `answers` say.
     fn new(
         structure: &'a Structure,
         frames: impl Iterator<Item = u32>,
         answers: &[Vec<Answer>],
     ) -> Self {
-        let calls = frames.map(|it| (structure.event_of(it), None)).collect();
-        let mut calls = Self { structure, calls };
-        if !calls.calls.is_empty() {
+        let mut wanted: Vec<HostEventId> = frames.map(|it| structure.event_of(it)).collect();
+        let mut calls = Self { structure, calls: FxHashMap::default() };
+        for _ in 0..MAX_ROUNDS {
+            if wanted.is_empty() {
+                break;
+            }
+            calls.calls.extend(wanted.into_iter().map(|it| (it, None)));
             for (code, (it, answers)) in structure.codes.iter().zip(answers).enumerate() {
                 for (sequence, answer) in it.sequences.iter().zip(answers) {
                     calls.note(code, &sequence.children, &sequence.frames, answer);
                 }
             }
+            wanted = calls.handing_on();
         }
         calls
     }
@@ -74,14 +91,71 @@ impl<'a> CallsOfFrames<'a> {
             for (((event, child), &line), &site) in rows {
                 if let Some(call) = self.calls.get_mut(event) {
                     let line = if child.exact == 0 { line } else { child.exact };
-                    *call = Some(CallOfFrame { code, line, site });
+                    *call = Some(CallOfFrame { place: CallPlace { code, line, site }, frame });
                 }
             }
         }
     }
 
+    /// The calls of frames that hand on what they were passed, as far as they are not known yet.
+    fn handing_on(&self) -> Vec<HostEventId> {
+        let calls = self.calls.values().flatten();
+        let callers = calls.filter(|it| {
+            let mut sites = self.sites_of(it.place);
+            sites.any(|(_, arguments)| arguments.hands_on())
+        });
+        let mut events: Vec<_> = callers.map(|it| self.structure.event_of(it.frame)).collect();
+        events.retain(|it| !self.calls.contains_key(it));
+        events.sort_unstable();
+        events.dedup();
+        events
+    }
+
     fn of(&self, frame: u32) -> Option<CallOfFrame> {
-        self.calls.get(&self.structure.event_of(frame)).copied().flatten()
+        let call = self.calls.get(&self.structure.event_of(frame)).copied().flatten();
+        call.filter(|it| it.place.line != 0)
+    }
+
+    /// The calls in the text that `place` may be.
+    fn sites_of(&self, place: CallPlace) -> impl Iterator<Item = (&'a Callee, &'a CallArguments)> {
+        let CallPlace { code, line, site } = place;
+        let minor = self.structure.python.minor;
+        let sites = (0_u32..).zip(&self.structure.codes[code].flow.sites);
+        let sites = sites.filter(move |(_, it)| it.line_in(minor) == line);
+        let sites = sites.filter(move |(row, _)| site == NO_SITE || *row == site);
+        sites.filter_map(|(_, it)| match &it.kind {
+            SiteKind::Call { callee, arguments, .. } => Some((callee, arguments)),
+            _ => None,
+        })
+    }
+
+    /// Those of them that call `callee`, as far as it is known.
+    fn calls_at(&self, place: CallPlace, callee: usize) -> Vec<CallInText<'a>> {
+        let callee = &self.structure.codes[callee];
+        let functions = callee.module.functions();
+        let function = &functions[callee.flow.function];
+        let class = function.parent.map(|it| &functions[it]);
+        let class = class.filter(|it| it.kind == FunctionKind::Class);
+        let calls = self.sites_of(place);
+        calls.filter_map(|(it, arguments)| Some((arguments, binds(function, class, it)?))).collect()
+    }
+
+    /// What the frame `frame` of `code` was passed for a parameter, as far as `depth` calls show it.
+    fn passed(
+        &self,
+        frame: u32,
+        code: usize,
+        parameter: usize,
+        depth: usize,
+    ) -> Option<KnownValue> {
+        let call = self.of(frame).filter(|_| depth > 0)?;
+        let of_caller = |row| self.passed(call.frame, call.place.code, row, depth - 1);
+        let flow = &self.structure.codes[code].flow;
+        let calls = self.calls_at(call.place, code).into_iter();
+        let mut values = calls
+            .map(|(arguments, is_bound)| flow.passed_by(arguments, parameter, is_bound, of_caller));
+        let value = values.next()?;
+        value.filter(|it| values.all(|other| other.as_ref() == Some(it)))
     }
 }
 
@@ -157,7 +231,14 @@ struct CalledCode<'a> {
     aligner: Aligner<'a>,
     /// What is answered for its sequences where callers decide nothing.
     answers: &'a [Answer],
-    known: FxHashMap<CallOfFrame, Assumptions>,
+    known: FxHashMap<CallPlace, CallsThere<'a>>,
+}
+
+/// The calls of a function at one place.
+struct CallsThere<'a> {
+    calls: Vec<CallInText<'a>>,
+    /// What they decide, unless that depends on what the calling frame was passed.
+    decided: Option<Assumptions>,
 }
 
 impl CalledCode<'_> {
@@ -200,34 +281,28 @@ impl CalledCode<'_> {
     }
 
     fn given(&mut self, frame: u32) -> Option<Assumptions> {
-        let call = self.calls.of(frame).filter(|it| it.line != 0)?;
-        let find = || {
-            let codes = &self.structure.codes;
-            decided(&codes[call.code], call, &codes[self.code], self.structure.python.minor)
-        };
-        Some(*self.known.entry(call).or_insert_with(find))
+        let call = self.calls.of(frame)?;
+        let flow = &self.structure.codes[self.code].flow;
+        let there = self.known.entry(call.place).or_insert_with(|| {
+            let calls = self.calls.calls_at(call.place, self.code);
+            let is_fixed = calls.iter().all(|(arguments, _)| !arguments.hands_on());
+            let decided = is_fixed.then(|| decided(flow, &calls, |_| None));
+            CallsThere { calls, decided }
+        });
+        let of_caller = |row| self.calls.passed(call.frame, call.place.code, row, MAX_ROUNDS);
+        Some(there.decided.unwrap_or_else(|| decided(flow, &there.calls, of_caller)))
     }
 }
 
-/// What `call` of `callee` decides; where it is not known which one it is of its line, what all of them decide alike.
+/// What `calls` of a function decide; where it is not known which one it is, what all of them decide alike.
 fn decided(
-    caller: &FunctionCode,
-    call: CallOfFrame,
-    callee: &FunctionCode,
-    minor: u8,
+    flow: &Flow,
+    calls: &[CallInText<'_>],
+    of_caller: impl Fn(usize) -> Option<KnownValue>,
 ) -> Assumptions {
-    let functions = callee.module.functions();
-    let function = &functions[callee.flow.function];
-    let class = function.parent.map(|it| &functions[it]);
-    let class = class.filter(|it| it.kind == FunctionKind::Class);
     let mut decided: Option<Vec<(u32, bool)>> = None;
-    let sites = (0_u32..).zip(&caller.flow.sites);
-    let sites = sites.filter(|(_, it)| it.line_in(minor) == call.line);
-    let sites = sites.filter(|(site, _)| call.site == NO_SITE || *site == call.site);
-    for (_, site) in sites {
-        let SiteKind::Call { callee: called, arguments, .. } = &site.kind else { continue };
-        let Some(is_bound) = binds(function, class, called) else { continue };
-        let mut here: Vec<_> = callee.flow.decided_by(arguments, is_bound).collect();
+    for &(arguments, is_bound) in calls {
+        let mut here: Vec<_> = flow.decided_by(arguments, is_bound, &of_caller).collect();
         if let Some(before) = decided {
             here.retain(|it| before.contains(it));
         }

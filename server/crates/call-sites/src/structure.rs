@@ -38,6 +38,7 @@ impl Structure {
             Self { codes, keys: Keys::default(), python, children, compiled: Vec::new() };
         let host = &profile.host;
         let mut kinds = Kinds::new(profile);
+        let ends = ThreadEnds::new(profile);
         let mut resumed = FxHashSet::default();
         let (mut row, mut within) = (Vec::new(), Vec::new());
         for (frame, parent, events) in structure.children.of_frames() {
@@ -96,7 +97,8 @@ impl Structure {
                 }
                 row.push(Child { key, exact });
             }
-            structure.codes[code].add(start, &row, frame);
+            let is_cut = events.last().is_some_and(|&last| ends.is_cut(profile, parent, last));
+            structure.codes[code].add(start, is_cut, &row, frame);
         }
         structure.keys.mark_generators(&resumed);
         structure
@@ -406,6 +408,28 @@ impl Children {
             from = end;
             (run, parent, events)
         })
+    }
+}
+
+/// When the last call of each thread ends. Those that are open when the recording ends are recorded to end all at once.
+struct ThreadEnds(Vec<Ns>);
+
+impl ThreadEnds {
+    fn new(profile: &Profile) -> Self {
+        let host = &profile.host;
+        let mut ends = vec![Ns(i64::MIN); profile.threads.len()];
+        for id in host.ids().filter(|it| host.kind[it.index()] == HostKind::Python) {
+            let end = &mut ends[host.thread[id.index()].index()];
+            *end = host.end(id).max(*end);
+        }
+        Self(ends)
+    }
+
+    /// Whether the recording ended within the call `last` of a frame.
+    fn is_cut(&self, profile: &Profile, frame: HostEventId, last: HostEventId) -> bool {
+        let host = &profile.host;
+        let end = host.end(frame);
+        host.end(last) == end && self.0[host.thread[frame.index()].index()] == end
     }
 }
 

@@ -17,27 +17,30 @@ use super::*;
 struct Frame<'a> {
     function: &'a str,
     children: Vec<(&'a str, &'a str)>,
+    /// Whether the recording ended within the last child.
+    is_cut: bool,
 }
 
-/// `f: scale 2, aten::mul def 3|5`.
+/// `f: scale 2, aten::mul def 3|5`, with `, ...` where it is cut.
 fn frame(row: &str) -> Frame<'_> {
+    let (row, is_cut) = row.strip_suffix(", ...").map_or((row, false), |row| (row, true));
     let (function, children) = row.split_once(": ").unwrap();
     let children = children.split(", ").map(|child| {
         let at = child.find(" def").unwrap_or_else(|| child.rfind(' ').unwrap());
         (&child[..at], child[at..].trim())
     });
-    Frame { function, children: children.collect() }
+    Frame { function, children: children.collect(), is_cut }
 }
 
-/// `outer > inner`: a child, and what it calls in turn if that is given; `outer > inner=4` with the line that is expected of it.
-fn call(child: &str) -> (&str, Option<(&str, Option<&str>)>) {
-    let Some((outer, inner)) = child.split_once(" > ") else { return (child, None) };
-    let (inner, line) =
-        inner.split_once('=').map_or((inner, None), |(inner, line)| (inner, Some(line)));
-    (outer, Some((inner, line)))
+/// `outer > inner > innermost`: a child, and what is called in turn; `outer > inner=4` with the line that is expected of it.
+fn calls(child: &str) -> (&str, Vec<(&str, Option<&str>)>) {
+    let mut names = child.split(" > ");
+    let outer = names.next().unwrap_or(child);
+    let inner =
+        names.map(|it| it.split_once('=').map_or((it, None), |(name, line)| (name, Some(line))));
+    (outer, inner.collect())
 }
 
-/// The trace of frames one after the other, each with its children one after the other.
 fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
     let recorded = |name: &str| match name.split_once('@') {
         Some((name, line)) => format!("m.py({line}): {name}"),
@@ -48,31 +51,36 @@ fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
     };
     let mut events = String::new();
     let mut id = 0;
-    let mut event = |name: &str, start: f64, duration: usize, parent: Option<i32>| {
+    let mut event = |name: &str, start: f64, duration: f64, parent: Option<i32>| {
         let category = if name.starts_with("aten::") { "cpu_op" } else { "python_function" };
         let parent = parent.map_or("null".to_owned(), |it| it.to_string());
         let comma = if id == 0 { "" } else { "," };
         // Times that are no whole microseconds: what a call holds is determined by them.
+        let duration = duration + 0.25;
         let _never_fails = write!(
             events,
-            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start:.3},"dur":{duration}.25,"args":{{"Python id":{id},"Python parent id":{parent}}}}}"#
+            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start:.3},"dur":{duration},"args":{{"Python id":{id},"Python parent id":{parent}}}}}"#
         );
         id += 1;
         id - 1
     };
     let mut start = 1000.5;
     for frame in frames {
-        let duration = 20 * (frame.children.len() + 1);
+        let duration = 20.0 * (frame.children.len() + 1) as f64;
         let parent = event(&recorded(frame.function), start, duration, None);
         for (row, (child, _)) in frame.children.iter().enumerate() {
-            let (name, inner) = call(child);
-            let start = start + 20.0 * row as f64 + 5.25;
-            let outer = event(&recorded(name), start, 10, Some(parent));
-            if let Some((inner, _)) = inner {
-                event(&recorded(inner), start + 2.25, 5, Some(outer));
+            let (name, inner) = calls(child);
+            let is_last = frame.is_cut && row + 1 == frame.children.len();
+            let end = start + duration;
+            let mut start = start + 20.0 * row as f64 + 5.25;
+            let length = if is_last { end - start } else { 12.0 };
+            let mut outer = event(&recorded(name), start, length, Some(parent));
+            for (depth, (inner, _)) in inner.into_iter().enumerate() {
+                start += 2.25;
+                outer = event(&recorded(inner), start, 8.0 - 4.0 * depth as f64, Some(outer));
             }
         }
-        start += duration as f64 + 10.0;
+        start += duration + 10.0;
     }
     format!(r#"{{"traceEvents":[{events}]}}"#)
 }
@@ -122,7 +130,7 @@ fn programs() {
             found.next();
             for (child, expected) in &frame.children {
                 let mut lines = vec![(found.next().unwrap_or_default(), Some(*expected))];
-                if let Some((_, line)) = call(child).1 {
+                for (_, line) in calls(child).1 {
                     lines.push((found.next().unwrap_or_default(), line));
                 }
                 for (line, expected) in lines {

@@ -58,7 +58,7 @@ mod lines;
 pub(crate) mod mentions;
 mod statements;
 
-pub use constants::CallArguments;
+pub use constants::{CallArguments, KnownValue};
 use constants::{FlowParameter, ParameterTest};
 use identifiers::Identifiers;
 pub use identifiers::Mentions;
@@ -91,7 +91,7 @@ pub struct Flow {
     /// How many of these conditions there are that a frame may come by more than once: those with the lowest numbers. The others ask
     /// for a parameter.
     pub n_lasting: u32,
-    /// What conditions ask of a parameter that is never assigned.
+    /// What conditions ask of a parameter that is what was passed.
     parameter_tests: Vec<ParameterTest>,
     /// Those that are no `*args` or `**kwargs`, those by name alone last.
     parameters: Vec<FlowParameter>,
@@ -148,16 +148,29 @@ impl Flow {
     }
 
     /// The conditions that a call decides by what it passes, and whether they hold. `is_bound`: Python itself passes the first
-    /// parameter, as to a method.
+    /// parameter, as to a method. `of_caller` says what the calling function was passed for a parameter, by its row.
     pub fn decided_by(
         &self,
         call: &CallArguments,
         is_bound: bool,
+        of_caller: impl Fn(usize) -> Option<KnownValue>,
     ) -> impl Iterator<Item = (u32, bool)> {
         self.parameter_tests.iter().filter_map(move |test| {
-            let value = call.value_of(&self.parameters, test.parameter, is_bound)?;
-            Some((test.condition, test.holds_for(value)?))
+            let value = self.passed_by(call, test.parameter, is_bound, &of_caller)?;
+            Some((test.condition, test.holds_for(&value)?))
         })
+    }
+
+    /// What a call passes for the parameter in row `parameter`, as far as that is known; the others as for [`Self::decided_by`].
+    #[must_use]
+    pub fn passed_by(
+        &self,
+        call: &CallArguments,
+        parameter: usize,
+        is_bound: bool,
+        of_caller: impl Fn(usize) -> Option<KnownValue>,
+    ) -> Option<KnownValue> {
+        call.value_of(&self.parameters, parameter, is_bound, of_caller)
     }
 
     /// Number of nodes: sites and joins.
@@ -300,6 +313,8 @@ pub struct Site {
     /// Of an operator, comparison or test of truth: whether it is on a tensor, as far as the text shows, so that it leaves
     /// an event.
     pub is_of_tensor: bool,
+    /// Of an operator or comparison: whether it works on what the operator or comparison gives that is the site before it.
+    pub goes_on: bool,
     /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`], [`SiteKind::Unpack`] or [`SiteKind::Spread`] by `*`: what the elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,
@@ -312,6 +327,17 @@ impl Site {
     #[must_use]
     pub fn line_in(&self, minor: u8) -> u32 {
         self.lines.of(minor)
+    }
+}
+
+impl SiteKind {
+    /// Whether it is an operator or a comparison that gives a tensor where it works on one.
+    fn is_operator(&self) -> bool {
+        match self {
+            Self::Operator { .. } | Self::Unary(_) => true,
+            Self::Compare { op, .. } => !matches!(op, CompareOp::In | CompareOp::NotIn),
+            _ => false,
+        }
     }
 }
 
@@ -471,7 +497,7 @@ pub struct Index {
     pub new_axes: u32,
     /// Number of other parts: numbers, masks, index tensors.
     pub indices: u32,
-    /// Whether it is that of a size or another plain sequence (`x.shape[…]`, `args[…]`), whatever stands in the brackets.
+    /// Whether it is that of a size, a list, a dict or another plain container (`x.shape[…]`, `args[…]`), whatever stands in the brackets.
     pub is_of_plain: bool,
     /// Whether a number or string stands there alone.
     pub is_literal: bool,

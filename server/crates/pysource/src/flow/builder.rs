@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, ExprName, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::{Constant, FlowParameter, ParameterTest};
@@ -216,7 +216,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     /// Adds a site.
     pub(super) fn site(&mut self, kind: SiteKind, lines: LinesByVersion, range: TextRange) -> u32 {
         let node = self.sites.len() as u32;
-        let text = ByteRange { start: range.start().to_u32(), end: range.end().to_u32() };
+        let text = byte_range(range);
         let line = lines.of(12);
         if matches!(kind, SiteKind::Yield | SiteKind::Await) {
             self.resume_points.push(node);
@@ -228,6 +228,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             inlined: self.inlined,
             is_plain: false,
             is_of_tensor: false,
+            goes_on: false,
             iterable: Iterable::Other,
             lines,
             mentions: 0..0,
@@ -238,15 +239,19 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         node
     }
 
-    /// Notes that the last site works on plain values, if all of `operands` are, or on a tensor, if one of them is.
+    /// Notes that the last site works on plain values, if all of `operands` are, on a tensor, if one of them is, and on what the site
+    /// before it gives, if that is one of them.
     pub(super) fn works_on<'e>(&mut self, operands: impl IntoIterator<Item = &'e Expr>) {
-        let (mut is_plain, mut is_of_tensor) = (true, false);
+        let before = self.sites.iter().rev().nth(1).filter(|it| it.kind.is_operator());
+        let before = before.map(|it| it.text);
+        let (mut is_plain, mut is_of_tensor, mut goes_on) = (true, false, false);
         for operand in operands {
             is_plain &= self.is_plain(operand);
             is_of_tensor |= self.is_tensor(operand);
+            goes_on |= before == Some(byte_range(operand.range()));
         }
         if let Some(site) = self.sites.last_mut() {
-            (site.is_plain, site.is_of_tensor) = (is_plain, is_of_tensor);
+            (site.is_plain, site.is_of_tensor, site.goes_on) = (is_plain, is_of_tensor, goes_on);
         }
     }
 
@@ -361,10 +366,26 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
     }
 
+    fn is_in_loop(&self) -> bool {
+        self.blocks.iter().any(|it| matches!(it, FlowBlock::Loop { .. }))
+    }
+
+    /// The row of the parameter that a name is, where that is what was passed.
+    pub(super) fn passed_parameter(&self, name: &ExprName) -> Option<usize> {
+        let is_as_passed = self.assignments.is_as_passed(name, self.is_in_loop());
+        is_as_passed.then(|| self.parameter(&name.id))?
+    }
+
+    /// The row of a parameter, unless it is one of `*args` or `**kwargs`.
+    fn parameter(&self, name: &str) -> Option<usize> {
+        self.parameters.iter().position(|it| it.is_named(name))
+    }
+
     /// Parts by `test` to `then` and `otherwise`.
     pub(super) fn part(&mut self, test: &Expr, then: u32, otherwise: u32) {
         // What `while` tests changes, or it would never end.
-        let lasting = if self.is_while { None } else { self.assignments.lasting(test) };
+        let is_in_loop = self.is_in_loop();
+        let lasting = if self.is_while { None } else { self.assignments.lasting(test, is_in_loop) };
         let Some(LastingTest { asks, is_contrary, of_parameter }) = lasting else {
             self.go_to(then);
             return self.go_to(otherwise);
@@ -375,10 +396,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         self.link(Some(yes), then);
         self.link(Some(no), otherwise);
         let (holds, fails) = if is_contrary { (no, yes) } else { (yes, no) };
-        let is_in_loop = self.blocks.iter().any(|it| matches!(it, FlowBlock::Loop { .. }));
-        let of_parameter = of_parameter.and_then(|(name, constant)| {
-            Some((self.parameters.iter().position(|it| it.is_named(name))?, constant))
-        });
+        let of_parameter =
+            of_parameter.and_then(|(name, constant)| Some((self.parameter(name)?, constant)));
         self.decisions.push(DraftDecision { asks, of_parameter, is_in_loop, holds, fails });
     }
 
@@ -403,6 +422,13 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         if let Some(from) = from {
             self.exceptional.push((from, self.on_exception));
         }
+    }
+
+    /// Goes on where an exception leads alone.
+    pub(super) fn go_on_unexpectedly(&mut self) {
+        let join = self.join();
+        self.exceptional.extend(self.at.map(|from| (from, join)));
+        self.at = self.at.map(|_| join);
     }
 
     /// Where two ways meet.
@@ -548,4 +574,8 @@ impl Conditions {
         tests.dedup_by_key(|it| it.condition);
         tests
     }
+}
+
+fn byte_range(range: TextRange) -> ByteRange {
+    ByteRange { start: range.start().to_u32(), end: range.end().to_u32() }
 }

@@ -1,6 +1,8 @@
 //! Constants that calls pass, and conditions that ask for them.
 
-use ruff_python_ast::{Arguments, Expr, Number, ParameterWithDefault, Parameters};
+use ruff_python_ast::{
+    Arguments, Expr, ExprName, Number, ParameterWithDefault, Parameters, UnaryOp,
+};
 
 /// A constant in the text. Equal ones of a kind are equal values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +19,11 @@ impl Constant {
             Expr::NoneLiteral(_) => Self::None,
             Expr::BooleanLiteral(it) => Self::Truth(it.value),
             Expr::StringLiteral(it) => Self::Text(it.value.to_str().to_owned()),
-            Expr::NumberLiteral(it) => Self::Number(match &it.value {
-                Number::Int(it) => it.to_string(),
-                Number::Float(it) => it.to_string(),
-                Number::Complex { .. } => return None,
-            }),
+            Expr::NumberLiteral(it) => Self::Number(number(&it.value)?),
+            Expr::UnaryOp(it) if it.op == UnaryOp::USub => {
+                let number = number(&it.operand.as_number_literal_expr()?.value)?;
+                Self::Number(if number == "0" { number } else { format!("-{number}") })
+            }
             _ => return None,
         })
     }
@@ -46,44 +48,113 @@ impl Constant {
     }
 }
 
+fn number(number: &Number) -> Option<String> {
+    match number {
+        Number::Int(it) => Some(it.to_string()),
+        Number::Float(it) => Some(it.to_string()),
+        Number::Complex { .. } => None,
+    }
+}
+
+/// What is known of a value that is passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownValue(Known);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Known {
+    Constant(Constant),
+    /// What is computed or made, and so is not `None`.
+    NotNone,
+}
+
+impl KnownValue {
+    fn of(expr: &Expr) -> Option<Self> {
+        if let Some(constant) = Constant::of(expr) {
+            return Some(Self(Known::Constant(constant)));
+        }
+        let is_made = matches!(
+            expr,
+            Expr::Tuple(_)
+                | Expr::List(_)
+                | Expr::Dict(_)
+                | Expr::Set(_)
+                | Expr::ListComp(_)
+                | Expr::SetComp(_)
+                | Expr::DictComp(_)
+                | Expr::Generator(_)
+                | Expr::Lambda(_)
+                | Expr::FString(_)
+                | Expr::BinOp(_)
+        );
+        is_made.then_some(Self(Known::NotNone))
+    }
+}
+
+/// What a call passes for a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Passed {
+    Value(KnownValue),
+    /// What the calling function itself was passed for the parameter in this row.
+    Parameter(usize),
+}
+
 /// What a call passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallArguments {
-    /// By position, up to the first `*`; `None` of what is no constant.
-    positional: Vec<Option<Constant>>,
-    named: Vec<(String, Option<Constant>)>,
+    /// By position, up to the first `*`; `None` of what is not known.
+    positional: Vec<Option<Passed>>,
+    named: Vec<(String, Option<Passed>)>,
     /// Whether it has `*` or `**` arguments, which may be any others.
     spreads: bool,
 }
 
 impl CallArguments {
-    pub(super) fn of(arguments: &Arguments) -> Self {
+    /// `parameter` says which parameter of the calling function a name is, where that is what was passed.
+    pub(super) fn of(
+        arguments: &Arguments,
+        parameter: impl Fn(&ExprName) -> Option<usize>,
+    ) -> Self {
+        let passed = |expr: &Expr| match expr {
+            Expr::Name(it) => Some(Passed::Parameter(parameter(it)?)),
+            _ => KnownValue::of(expr).map(Passed::Value),
+        };
         let positional = arguments.args.iter().take_while(|it| !it.is_starred_expr());
-        let positional: Vec<_> = positional.map(Constant::of).collect();
+        let positional: Vec<_> = positional.map(passed).collect();
         let keywords = || arguments.keywords.iter();
-        let named = keywords()
-            .filter_map(|it| Some((it.arg.as_ref()?.to_string(), Constant::of(&it.value))));
+        let named =
+            keywords().filter_map(|it| Some((it.arg.as_ref()?.to_string(), passed(&it.value))));
         let spreads =
             positional.len() < arguments.args.len() || keywords().any(|it| it.arg.is_none());
         Self { named: named.collect(), positional, spreads }
     }
 
-    /// What the parameter in row `parameter` gets, if that is a constant.
-    pub(super) fn value_of<'a>(
-        &'a self,
-        parameters: &'a [FlowParameter],
+    /// Whether something is passed that the calling function was passed itself.
+    #[must_use]
+    pub fn hands_on(&self) -> bool {
+        let named = self.named.iter().map(|(_, it)| it);
+        self.positional.iter().chain(named).any(|it| matches!(it, Some(Passed::Parameter(_))))
+    }
+
+    /// What the parameter in row `parameter` gets, as far as that is known. `of_caller` says what the calling function was passed, by
+    /// the row of its parameter.
+    pub(super) fn value_of(
+        &self,
+        parameters: &[FlowParameter],
         parameter: usize,
         is_bound: bool,
-    ) -> Option<&'a Constant> {
+        of_caller: impl Fn(usize) -> Option<KnownValue>,
+    ) -> Option<KnownValue> {
         let place = parameter.checked_sub(usize::from(is_bound))?;
         let it = parameters.get(parameter)?;
-        if let Some(value) = self.positional.get(place).filter(|_| it.has_place) {
-            return value.as_ref();
+        let placed = self.positional.get(place).filter(|_| it.has_place);
+        let named = || self.named.iter().find(|(name, _)| *name == it.name).map(|(_, it)| it);
+        match placed.or_else(named) {
+            Some(passed) => match passed.as_ref()? {
+                Passed::Value(value) => Some(value.clone()),
+                Passed::Parameter(row) => of_caller(*row),
+            },
+            None => it.default.clone().filter(|_| !self.spreads),
         }
-        if let Some((_, value)) = self.named.iter().find(|(name, _)| *name == it.name) {
-            return value.as_ref();
-        }
-        it.default.as_ref().filter(|_| !self.spreads)
     }
 }
 
@@ -91,8 +162,8 @@ impl CallArguments {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FlowParameter {
     name: String,
-    /// What it is where nothing is passed, if that is a constant.
-    default: Option<Constant>,
+    /// What it is where nothing is passed, as far as that is known.
+    default: Option<KnownValue>,
     /// Whether it can be passed by its position.
     has_place: bool,
 }
@@ -101,7 +172,7 @@ impl FlowParameter {
     pub(super) fn all(parameters: &Parameters) -> Vec<Self> {
         let of = |it: &ParameterWithDefault, has_place| Self {
             name: it.name().to_string(),
-            default: it.default.as_deref().and_then(Constant::of),
+            default: it.default.as_deref().and_then(KnownValue::of),
             has_place,
         };
         let placed = parameters.posonlyargs.iter().chain(&parameters.args);
@@ -126,10 +197,16 @@ pub(crate) struct ParameterTest {
 
 impl ParameterTest {
     /// `None` where that depends on more: `1 == True`.
-    pub(super) fn holds_for(&self, value: &Constant) -> Option<bool> {
-        let Some(is) = &self.is else { return Some(value.is_true()) };
-        let is_of_kind = std::mem::discriminant(is) == std::mem::discriminant(value);
-        let is_none = *is == Constant::None || *value == Constant::None;
-        (is_of_kind || is_none).then_some(is == value)
+    pub(super) fn holds_for(&self, value: &KnownValue) -> Option<bool> {
+        match (&self.is, &value.0) {
+            (None, Known::Constant(value)) => Some(value.is_true()),
+            (None, Known::NotNone) => None,
+            (Some(is), Known::NotNone) => (*is == Constant::None).then_some(false),
+            (Some(is), Known::Constant(value)) => {
+                let is_of_kind = std::mem::discriminant(is) == std::mem::discriminant(value);
+                let is_none = *is == Constant::None || *value == Constant::None;
+                (is_of_kind || is_none).then_some(is == value)
+            }
+        }
     }
 }

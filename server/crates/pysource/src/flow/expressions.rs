@@ -15,6 +15,7 @@ use super::{
 use crate::collect::is_self;
 use crate::semantic::{Loops, ScopeCode};
 use crate::stack_guard::guarded;
+use crate::values::AssignedValue;
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and such code is
 /// not written.
@@ -345,7 +346,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             callee: self.callee(&it.func),
             positional: args.len() as u32,
             keywords: keywords.len() as u32,
-            arguments: CallArguments::of(&it.arguments),
+            arguments: CallArguments::of(&it.arguments, |name| self.passed_parameter(name)),
             passes,
         };
         self.site(kind, lines, it.range());
@@ -397,6 +398,12 @@ impl<'a> FlowBuilder<'_, 'a> {
     /// What stands in the brackets of a subscript, and before them.
     fn index(&mut self, it: &ExprSubscript) -> Index {
         let mut index = shape_of_index(it);
+        if let Expr::Name(name) = &*it.value
+            && let Binding::Variable { values, .. } = self.binding(&name.id)
+        {
+            index.is_of_plain |=
+                !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain);
+        }
         if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
             index.is_number = self.is_plain(&it.slice);
             index.is_tensor = self.is_tensor(&it.slice);

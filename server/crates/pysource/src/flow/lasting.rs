@@ -2,7 +2,8 @@
 //!
 //! `if mask is not None:` decides alike wherever it stands in a function that does not assign `mask`, and in each pass of
 //! its loops. A condition is one of these if it is made of
-//! - parameters and names of the scopes around that the function never binds, and names that it binds once, outside of loops;
+//! - parameters and names of the scopes around that the function never binds, parameters that it assigns further down alone, and names
+//!   that it binds once, outside of loops;
 //! - attributes of `self` that it does not assign, and hyperparameters of an optimizer's group (`group["momentum"]`);
 //! - constants;
 //!
@@ -12,7 +13,8 @@
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{CmpOp, Expr, ExprContext, Stmt};
+use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprName, Stmt};
+use ruff_text_size::{Ranged, TextSize};
 
 use super::constants::Constant;
 use crate::collect::is_self;
@@ -39,6 +41,8 @@ pub(super) struct FunctionAssignments<'a> {
 
 /// How often a name is bound.
 struct NameAssignment {
+    /// Where it is bound first.
+    first: TextSize,
     is_once: bool,
     is_truth: bool,
 }
@@ -64,16 +68,18 @@ impl<'a> FunctionAssignments<'a> {
     }
 
     /// What `test` asks; `None` if the answer may change.
-    pub(super) fn lasting<'e>(&self, test: &'e Expr) -> Option<LastingTest<'e>> {
-        let (asks, is_contrary) = self.asked(test)?;
-        Some(LastingTest { asks, is_contrary, of_parameter: self.of_parameter(test) })
+    pub(super) fn lasting<'e>(&self, test: &'e Expr, is_in_loop: bool) -> Option<LastingTest<'e>> {
+        let (asks, is_contrary) = self.asked(test, is_in_loop)?;
+        let of_parameter = self.of_parameter(test, is_in_loop);
+        Some(LastingTest { asks, is_contrary, of_parameter })
     }
 
     /// What `test` asks in words, and whether it asks for the contrary.
-    fn asked(&self, test: &Expr) -> Option<(String, bool)> {
+    fn asked(&self, test: &Expr, is_in_loop: bool) -> Option<(String, bool)> {
         match test {
             Expr::Compare(it) if it.ops.len() == 1 => {
-                let (left, right) = (self.term(&it.left)?, self.term(&it.comparators[0])?);
+                let (left, right) =
+                    (self.term(&it.left, is_in_loop)?, self.term(&it.comparators[0], is_in_loop)?);
                 let (op, is_contrary) = match it.ops[0] {
                     CmpOp::Is => ("is", false),
                     CmpOp::IsNot => ("is", true),
@@ -91,22 +97,32 @@ impl<'a> FunctionAssignments<'a> {
             Expr::Call(it) => {
                 let name = it.func.as_name_expr().map(|it| it.id.as_str());
                 let name = name.filter(|it| PREDICATES.contains(it))?;
-                let first = self.term(it.arguments.args.first()?)?;
-                let others = it.arguments.args.iter().skip(1).map(|it| self.term(it));
+                let first = self.term(it.arguments.args.first()?, is_in_loop)?;
+                let others = it.arguments.args.iter().skip(1);
+                let others = others.map(|it| self.term(it, is_in_loop));
                 let others: Option<Vec<_>> = others.collect();
                 Some((format!("{name} {first} {}", others?.join(" ")), false))
             }
             // A list that a name is bound to once may be filled later.
-            Expr::Name(it) if self.names.get(it.id.as_str()).is_some_and(|it| !it.is_truth) => None,
+            Expr::Name(it)
+                if !self.is_as_passed(it, is_in_loop)
+                    && self.names.get(it.id.as_str()).is_some_and(|it| !it.is_truth) =>
+            {
+                None
+            }
             Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) => {
-                Some((self.term(test)?, false))
+                Some((self.term(test, is_in_loop)?, false))
             }
             _ => None,
         }
     }
 
-    /// The parameter that `test` asks for alone, if it is never assigned, and the constant that it is compared with, if any.
-    fn of_parameter<'e>(&self, test: &'e Expr) -> Option<(&'e str, Option<Constant>)> {
+    /// The parameter that `test` asks for alone, if it is what was passed, and the constant that it is compared with, if any.
+    fn of_parameter<'e>(
+        &self,
+        test: &'e Expr,
+        is_in_loop: bool,
+    ) -> Option<(&'e str, Option<Constant>)> {
         let (name, constant) = match test {
             Expr::Name(it) => (it, None),
             Expr::Compare(it) => match (&*it.ops, &*it.comparators) {
@@ -117,19 +133,25 @@ impl<'a> FunctionAssignments<'a> {
             },
             _ => return None,
         };
-        let name = name.id.as_str();
-        let is_kept = self.parameters.contains(name) && !self.names.contains_key(name);
-        is_kept.then_some((name, constant))
+        self.is_as_passed(name, is_in_loop).then_some((name.id.as_str(), constant))
+    }
+
+    /// Whether a name is a parameter that was not assigned before it stands there, so that it is what was passed.
+    pub(super) fn is_as_passed(&self, name: &ExprName, is_in_loop: bool) -> bool {
+        let assigned = self.names.get(name.id.as_str());
+        let is_later = |it: &NameAssignment| !is_in_loop && name.start() < it.first;
+        self.parameters.contains(name.id.as_str()) && assigned.is_none_or(is_later)
     }
 
     /// The name of a value that stays what it is.
-    fn term(&self, expr: &Expr) -> Option<String> {
+    fn term(&self, expr: &Expr, is_in_loop: bool) -> Option<String> {
         match expr {
             Expr::Name(it) => {
                 let name = it.id.as_str();
                 let is_kept = match self.names.get(name) {
                     None => true,
-                    Some(it) => it.is_once && !self.parameters.contains(name),
+                    Some(_) if self.parameters.contains(name) => self.is_as_passed(it, is_in_loop),
+                    Some(it) => it.is_once,
                 };
                 is_kept.then(|| name.to_owned())
             }
@@ -161,11 +183,11 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(it) if it.ctx != ExprContext::Load => {
-                let (is_once, is_truth) = (self.n_loops == 0, self.is_truth);
+                let (first, is_once, is_truth) = (it.start(), self.n_loops == 0, self.is_truth);
                 let bound = self.names.entry(&it.id);
                 bound
-                    .and_modify(|it| it.is_once = false)
-                    .or_insert(NameAssignment { is_once, is_truth });
+                    .and_modify(|it| (it.first, it.is_once) = (it.first.min(first), false))
+                    .or_insert(NameAssignment { first, is_once, is_truth });
             }
             Expr::Attribute(it) if it.ctx != ExprContext::Load && is_self(&it.value) => {
                 self.attributes.insert(&it.attr);

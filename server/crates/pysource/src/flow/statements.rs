@@ -1,9 +1,9 @@
 //! Statements and patterns.
 
 use ruff_python_ast::{
-    Decorator, ExceptHandler, Expr, Parameters, Pattern, Stmt, StmtAnnAssign, StmtAugAssign,
-    StmtClassDef, StmtFor, StmtFunctionDef, StmtIf, StmtMatch, StmtTry, StmtWhile, StmtWith,
-    WithItem,
+    Decorator, ExceptHandler, ExceptHandlerExceptHandler, Expr, Parameters, Pattern, Stmt,
+    StmtAnnAssign, StmtAugAssign, StmtClassDef, StmtFor, StmtFunctionDef, StmtIf, StmtMatch,
+    StmtTry, StmtWhile, StmtWith, WithItem,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -325,7 +325,10 @@ impl<'a> FlowBuilder<'_, 'a> {
     /// Whether it goes on at `end` behind one of the handlers.
     fn handlers(&mut self, it: &'a StmtTry, end: u32) -> bool {
         let mut goes_on = false;
-        for ExceptHandler::ExceptHandler(handler) in &it.handlers {
+        for (row, ExceptHandler::ExceptHandler(handler)) in it.handlers.iter().enumerate() {
+            if row > 0 && catches_all(handler) {
+                self.go_on_unexpectedly();
+            }
             let line = self.line_of(handler);
             (self.here, self.here_310) = (line, line);
             self.exprs(handler.type_.as_deref());
@@ -438,4 +441,11 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
         }
     }
+}
+
+/// Whether a handler is for whatever is raised: behind others, for what nobody expected.
+fn catches_all(handler: &ExceptHandlerExceptHandler) -> bool {
+    handler.type_.as_deref().is_none_or(|it| {
+        it.as_name_expr().is_some_and(|it| matches!(&*it.id, "Exception" | "BaseException"))
+    })
 }
