@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 
 from perfline import _calls, _captures, recorder
 
@@ -100,8 +101,8 @@ class Session:
         self._steps = 0
         self._last = None
         self._durations = []
-        # The optimizer whose steps count, by identity, and how often others stepped since it did.
-        self._optimizer = None
+        # The optimizer whose steps count, if it is still there, and how often others stepped since it did.
+        self._optimizer = lambda: None
         self._others = 0
         self._has_optimizer = False
         self._has_loader = False
@@ -180,10 +181,11 @@ class Session:
         self._undo.append(lambda: setattr(iterator, "__next__", take))
 
     def _stepped(self, optimizer):
-        # Programs with several optimizers step each once per step; one that is no longer used does not count.
-        if self._optimizer is None or self._others > 2 * MIN_STEPS:
-            self._optimizer = id(optimizer)
-        if id(optimizer) != self._optimizer:
+        # Programs with several optimizers step each once per step; one that is no longer used does not count. Some make a new one for
+        # each step.
+        if self._optimizer() is None or self._others > 2 * MIN_STEPS:
+            self._optimizer = weakref.ref(optimizer)
+        if self._optimizer() is not optimizer:
             self._others += 1
             return
         self._others = 0

@@ -355,6 +355,10 @@ class Arguments(unittest.TestCase):
                 _record.parse(arguments)
 
 
+class Optimizer:
+    """What steps."""
+
+
 class Settling(unittest.TestCase):
     def steps_before(self, durations, **variables):
         """The number of steps after which recording begins."""
@@ -388,7 +392,8 @@ class Settling(unittest.TestCase):
     def test_all_ranks_record_the_same_steps(self):
         self.assertEqual(self.steps_before([1.0, 2.0] * 40, WORLD_SIZE="2"), 10)
 
-    def test_an_optimizer_that_is_not_used_any_more_gives_way(self):
+    def steps_of(self, optimizers):
+        """How many of the steps of ``optimizers`` count."""
         options = {
             "folder": "",
             "after": 1000,
@@ -401,11 +406,17 @@ class Settling(unittest.TestCase):
         }
         session = _attached.Session(options)
         self.addCleanup(session._leave)
-        first, second = object(), object()
-        for optimizer in [first] * 3 + [second] * 40:
+        for optimizer in optimizers:
             session._stepped(optimizer)
+        return session._steps
+
+    def test_an_optimizer_that_is_not_used_any_more_gives_way(self):
+        first, second = Optimizer(), Optimizer()
         # Ten steps of the second pass before it counts.
-        self.assertEqual(session._steps, 3 + 40 - (2 * _attached.MIN_STEPS + 1))
+        self.assertEqual(self.steps_of([first] * 3 + [second] * 40), 3 + 40 - (2 * _attached.MIN_STEPS + 1))
+
+    def test_each_step_may_have_an_optimizer_of_its_own(self):
+        self.assertEqual(self.steps_of(Optimizer() for _ in range(4)), 4)
 
     def test_a_script_without_steps_is_recorded_by_the_clock(self):
         entered = []
