@@ -698,6 +698,9 @@ impl<'a> Aligner<'a> {
         let Some(paths @ None) = self.paths.get_mut(node as usize) else { return };
         let (gates, assumed) = (&self.prior.gates, self.assumed);
         let edge_cost = |from: u32, to, kind| match kind {
+            EdgeKind::Exception if code.flow.site(from).is_some_and(|it| it.is_tried) => {
+                costs.raised_in_vain
+            }
             EdgeKind::Exception => costs.raised,
             EdgeKind::Normal => {
                 let gate = gates.get(&to);

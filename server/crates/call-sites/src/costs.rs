@@ -44,6 +44,9 @@ costs! {
     not_returned = 16,
     /// Going on in a handler, or out of the function, because something raised: exceptions are rare.
     raised = 16,
+    /// Going on in a handler behind what finds nothing now and then, where there is a handler for that: `next` in a `try` with
+    /// `except StopIteration`.
+    raised_in_vain = 4,
     /// An operator of tensors where the text works on numbers: what a name is assigned may not be all that it holds.
     plain_operator = 10,
     /// An event on the one line that it is known to come from, whatever stands there.

@@ -315,6 +315,9 @@ pub struct Site {
     pub is_of_tensor: bool,
     /// Of an operator or comparison: whether it works on what the operator or comparison gives that is the site before it.
     pub goes_on: bool,
+    /// Whether it stands in a `try` with a handler of what it raises where it finds nothing: `KeyError` of a subscript, `StopIteration`
+    /// of `next`.
+    pub is_tried: bool,
     /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`], [`SiteKind::Unpack`] or [`SiteKind::Spread`] by `*`: what the elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,

@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::constants::{Constant, FlowParameter, ParameterTest};
 use super::lasting::{FunctionAssignments, LastingTest};
 use super::lines::LinesByVersion;
-use super::{Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
+use super::{Access, Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
 use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
@@ -44,6 +44,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) at: Option<u32>,
     /// Where an exception goes.
     pub(super) on_exception: u32,
+    /// The names of what the handlers there are for.
+    pub(super) caught: Vec<&'a str>,
     blocks: Vec<FlowBlock>,
     /// The line that an instruction gets that no expression of its own gives one: of the statement or expression being
     /// compiled, in Python up to 3.9.
@@ -130,6 +132,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             decisions: Vec::new(),
             at: Some(ENTRY),
             on_exception: EXIT,
+            caught: Vec::new(),
             blocks: Vec::new(),
             here: 1,
             here_310: 1,
@@ -217,6 +220,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     pub(super) fn site(&mut self, kind: SiteKind, lines: LinesByVersion, range: TextRange) -> u32 {
         let node = self.sites.len() as u32;
         let text = byte_range(range);
+        let is_tried = raised_in_vain(&kind).iter().any(|it| self.caught.contains(it));
         let line = lines.of(12);
         if matches!(kind, SiteKind::Yield | SiteKind::Await) {
             self.resume_points.push(node);
@@ -229,6 +233,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             is_plain: false,
             is_of_tensor: false,
             goes_on: false,
+            is_tried,
             iterable: Iterable::Other,
             lines,
             mentions: 0..0,
@@ -578,4 +583,22 @@ impl Conditions {
 
 fn byte_range(range: TextRange) -> ByteRange {
     ByteRange { start: range.start().to_u32(), end: range.end().to_u32() }
+}
+
+/// What is raised where an expression finds nothing: a handler of that in the same `try` says that this is expected.
+fn raised_in_vain(kind: &SiteKind) -> &'static [&'static str] {
+    match kind {
+        SiteKind::Call { callee, .. } => match callee.name() {
+            Some("getattr") => &["AttributeError"],
+            Some("next" | "send") => &["StopIteration"],
+            Some("import_module") => &["ImportError", "ModuleNotFoundError"],
+            _ => &[],
+        },
+        SiteKind::Attribute { access: Access::Load, .. } => &["AttributeError"],
+        SiteKind::Subscript { access: Access::Load, .. } => {
+            &["KeyError", "IndexError", "LookupError"]
+        }
+        SiteKind::Import(_) => &["ImportError", "ModuleNotFoundError"],
+        _ => &[],
+    }
 }

@@ -307,9 +307,11 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.body(&it.orelse);
         } else {
             let (handlers, end) = (self.join(), self.join());
+            let caught = it.handlers.iter().flat_map(caught_by).collect();
+            let caught = std::mem::replace(&mut self.caught, caught);
             let outer = std::mem::replace(&mut self.on_exception, handlers);
             self.body(&it.body);
-            self.on_exception = outer;
+            (self.on_exception, self.caught) = (outer, caught);
             self.body(&it.orelse);
             let goes_on = self.at.is_some();
             self.go_to(end);
@@ -448,4 +450,14 @@ fn catches_all(handler: &ExceptHandlerExceptHandler) -> bool {
     handler.type_.as_deref().is_none_or(|it| {
         it.as_name_expr().is_some_and(|it| matches!(&*it.id, "Exception" | "BaseException"))
     })
+}
+
+/// The names of what a handler is for.
+fn caught_by(handler: &ExceptHandler) -> Vec<&str> {
+    let ExceptHandler::ExceptHandler(handler) = handler;
+    let types = match handler.type_.as_deref() {
+        Some(Expr::Tuple(it)) => &*it.elts,
+        type_ => type_.map_or(&[][..], std::slice::from_ref),
+    };
+    types.iter().filter_map(|it| Some(it.as_name_expr()?.id.as_str())).collect()
 }
