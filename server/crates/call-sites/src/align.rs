@@ -566,13 +566,10 @@ impl<'a> Aligner<'a> {
     /// What it costs to go on from `state`, whose event was `key`, to anything but what the text does with the tensor that an operator
     /// gave: another operator on it, or a test of its truth, leaves an event.
     fn result_unused(&self, state: &AlignmentState, key: &ChildKey) -> u32 {
-        let is_used = || {
-            let next = state.at as usize + 1;
-            let goes_on = self.code.flow.sites.get(next).is_some_and(|it| it.goes_on);
-            goes_on || self.prior.compared.get(next) == Some(&state.at)
-        };
+        let next = self.code.flow.site(state.at.saturating_add(1));
+        let is_used = next.is_some_and(|it| it.goes_on);
         let is_operator = matches!(key, ChildKey::Operator { .. });
-        if is_operator && state.is_explained && is_used() { self.costs.result_unused } else { 0 }
+        if is_operator && state.is_explained && is_used { self.costs.result_unused } else { 0 }
     }
 
     /// Cost of the path to a site that takes an element from a generator; `direct` is that of the shortest one.
@@ -781,7 +778,7 @@ impl Assumptions {
 fn comparisons_tested(flow: &Flow) -> Vec<u32> {
     let mut compared = vec![NO_SITE; flow.sites.len()];
     for (at, pair) in (0_u32..).zip(flow.sites.windows(2)) {
-        let is_test = pair[1].kind == SiteKind::TruthTest && pair[0].text == pair[1].text;
+        let is_test = pair[1].kind == SiteKind::TruthTest && pair[1].goes_on;
         if is_test && matches!(pair[0].kind, SiteKind::Compare { .. }) {
             compared[at as usize + 1] = at;
         }

@@ -313,7 +313,7 @@ pub struct Site {
     /// Of an operator, comparison or test of truth: whether it is on a tensor, as far as the text shows, so that it leaves
     /// an event.
     pub is_of_tensor: bool,
-    /// Of an operator or comparison: whether it works on what the operator or comparison gives that is the site before it.
+    /// Of an operator, comparison or test of truth: whether it works on what the operator or comparison gives that is the site before it.
     pub goes_on: bool,
     /// Whether it stands in a `try` with a handler of what it raises where it finds nothing: `KeyError` of a subscript, `StopIteration`
     /// of `next`.

@@ -256,6 +256,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             goes_on |= before == Some(byte_range(operand.range()));
         }
         if let Some(site) = self.sites.last_mut() {
+            // The truth of a comparison is read where it stands.
+            goes_on |= before == Some(site.text);
             (site.is_plain, site.is_of_tensor, site.goes_on) = (is_plain, is_of_tensor, goes_on);
         }
     }

@@ -4,6 +4,8 @@ use ruff_python_ast::{
     Arguments, Expr, ExprName, Number, ParameterWithDefault, Parameters, UnaryOp,
 };
 
+use crate::values::{AssignedValue, value_of};
+
 /// A constant in the text. Equal ones of a kind are equal values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Constant {
@@ -72,20 +74,7 @@ impl KnownValue {
         if let Some(constant) = Constant::of(expr) {
             return Some(Self(Known::Constant(constant)));
         }
-        let is_made = matches!(
-            expr,
-            Expr::Tuple(_)
-                | Expr::List(_)
-                | Expr::Dict(_)
-                | Expr::Set(_)
-                | Expr::ListComp(_)
-                | Expr::SetComp(_)
-                | Expr::DictComp(_)
-                | Expr::Generator(_)
-                | Expr::Lambda(_)
-                | Expr::FString(_)
-                | Expr::BinOp(_)
-        );
+        let is_made = matches!(value_of(expr), AssignedValue::Plain | AssignedValue::Computed);
         is_made.then_some(Self(Known::NotNone))
     }
 }
