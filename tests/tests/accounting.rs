@@ -620,13 +620,8 @@ fn inconsistency(ledger: &Ledger) -> String {
     );
     for (key, line) in &ledger.lines {
         let of = |what: &str| format!("{what} of {}:{}", key.file, key.line);
-        holds(&mut text, &of("threads"), line.by_rank.iter().map(|it| it.host).sum(), line.cpu_own);
-        holds(
-            &mut text,
-            &of("devices"),
-            line.by_rank.iter().map(|it| it.device).sum(),
-            line.cuda_own,
-        );
+        holds(&mut text, &of("threads"), line.by_rank.host().sum(), line.cpu_own);
+        holds(&mut text, &of("devices"), line.by_rank.device().sum(), line.cuda_own);
         holds(
             &mut text,
             &of("kernels"),

@@ -179,9 +179,7 @@ fn ranks_of_one_machine_have_one_clock() {
 #[test]
 fn each_line_says_what_each_rank_spends_on_it() {
     let ledger = fixture("late_rank.slow_line");
-    let of_rank = |books: &ledger::LineBooks, rank: u32| -> Ns {
-        books.by_rank.iter().filter(|it| it.rank == rank).map(|it| it.host).sum()
-    };
+    let of_rank = |books: &ledger::LineBooks, rank: u32| books.by_rank.host().on(rank, 4);
     let on_ranks = |books: &ledger::LineBooks| (0..4).map(|it| of_rank(books, it)).sum::<Ns>();
     assert!(ledger.lines.values().all(|it| on_ranks(it) == it.cpu_own));
     let compared = compared(&ledger);

@@ -193,6 +193,7 @@ pub fn attribute_parts(
         profile,
         sources,
         rank,
+        run: summary.overview.run.time,
         steps,
         gaps,
         events,

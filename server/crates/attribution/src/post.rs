@@ -3,7 +3,7 @@
 use device_memory::MemoryCharges;
 use ledger::{
     Books, Bytes, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, Metric, Ns,
-    RankShare, Reason, ThreadKey, share_of,
+    RankShare, RankShares, Reason, ThreadKey, share_of,
 };
 use line_stacks::{
     FusedLines, LineId, Lines, Node, Stacks, amount, evidence_by_line, function, grow_to, line_key,
@@ -272,7 +272,8 @@ fn post_own(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     }
     for (line, share) in shares_by_line(host, device).into_iter().enumerate() {
         if share != RankShare::default() {
-            books[line].by_rank.add(&RankShare { rank: charges.rank, ..share });
+            let share = RankShare { rank: charges.rank, ..share };
+            books[line].by_rank = RankShares::of_rank(&share, charges.run);
         }
     }
 }

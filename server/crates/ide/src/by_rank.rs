@@ -1,8 +1,8 @@
 //! What a line costs each rank of a run of several: a mean over the ranks is true of none where one of them is late.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use ledger::{LineBooks, Ns};
+use ledger::{LineBooks, Ns, TimesByRank};
 use metrics::numbers::duration;
 use metrics::{Period, Quantity};
 use ranks::{Side, Spread, ranks_of, times_by_rank};
@@ -19,26 +19,26 @@ const MAX_ROWS: usize = 8;
 /// Characters of a bar.
 const BAR_LENGTH: usize = 12;
 
-/// The own time of lines on each rank, added up over `lines`, over the recording. `None` where one rank was recorded, and of a
-/// single step, of which ranks are not kept apart.
+/// The own time of lines by rank, added up over `lines`, over the recording, and the ranks that there are. `None` where one rank
+/// was recorded, and of a single step, of which ranks are not kept apart.
 fn sums_by_rank<'a>(
     scale: &ViewScale<'_>,
     lines: impl IntoIterator<Item = &'a LineBooks>,
     side: Side,
-) -> Option<BTreeMap<u32, Ns>> {
+) -> Option<(BTreeSet<u32>, TimesByRank)> {
     let ledger = scale.ledger();
     if ledger.ranks < 2 || matches!(scale.period(), Period::Step(_)) {
         return None;
     }
     let ranks = ranks_of(ledger);
-    let mut sums: BTreeMap<u32, Ns> = BTreeMap::new();
-    for books in lines {
-        for (rank, time) in times_by_rank(&ranks, books, side) {
-            let sum = sums.entry(rank).or_default();
-            *sum = sum.saturating_add(time);
-        }
-    }
-    Some(sums)
+    let times = lines.into_iter().map(|books| times_by_rank(books, side));
+    let add = |one: TimesByRank, other: TimesByRank| {
+        let on = |rank: u32| one.on(rank, ranks.len()).saturating_add(other.on(rank, ranks.len()));
+        let by_rank = ranks.iter().map(|&rank| (rank, on(rank))).collect();
+        TimesByRank { by_rank, ..TimesByRank::default() }
+    };
+    let sums = times.reduce(add).unwrap_or_default();
+    Some((ranks, sums))
 }
 
 /// What a sum over the recording on one rank is of the mean step of that rank, in nanoseconds; the sum where the whole
@@ -66,7 +66,8 @@ impl Uneven {
         lines: impl IntoIterator<Item = &'a LineBooks>,
         side: Side,
     ) -> Option<Self> {
-        let spread = Spread::of(&sums_by_rank(scale, lines, side)?)?;
+        let (ranks, sums) = sums_by_rank(scale, lines, side)?;
+        let spread = Spread::of(&ranks, &sums)?;
         let (time, others) = (of_rank(scale, spread.max), of_rank(scale, spread.others));
         let quantity = match side {
             Side::Host => Quantity::CpuOwn,
@@ -86,24 +87,24 @@ impl Uneven {
     }
 }
 
-/// The line's own time on each rank, with a bar; of many ranks, those with most.
+/// The line's own time on each rank, with a bar; of many ranks, those with most of those that are kept apart.
 pub(crate) fn ranks(scale: &ViewScale<'_>, books: &LineBooks) -> Option<LineSection> {
-    let of_side = |side| {
-        let sums = sums_by_rank(scale, [books], side)?;
-        let times = sums.into_iter().map(|(rank, sum)| (rank, of_rank(scale, sum)));
-        Some(times.collect::<BTreeMap<u32, f64>>())
-    };
-    let (host, device) = (of_side(Side::Host)?, of_side(Side::Device)?);
-    let has_device = device.values().any(|&it| 0.0 < it);
-    let time = |rank: u32| [&host, &device].map(|it| it.get(&rank).copied().unwrap_or(0.0));
-    let mut times: Vec<(u32, [f64; 2])> = host.keys().map(|&rank| (rank, time(rank))).collect();
+    let (ranks, host) = sums_by_rank(scale, [books], Side::Host)?;
+    let (_, device) = sums_by_rank(scale, [books], Side::Device)?;
+    let sides = [&host, &device];
+    let has_device = !device.by_rank.is_empty();
+    let are_kept_apart = sides.iter().all(|it| it.others.is_empty());
+    let kept: BTreeSet<u32> = sides.iter().flat_map(|it| it.by_rank.keys().copied()).collect();
+    let time = |rank: u32| sides.map(|it| of_rank(scale, it.on(rank, ranks.len())));
+    let named = if are_kept_apart { &ranks } else { &kept };
+    let mut times: Vec<(u32, [f64; 2])> = named.iter().map(|&rank| (rank, time(rank))).collect();
     // What decides on the length of the bar, and on the order where not all ranks are shown.
     let size = |[host, device]: [f64; 2]| if has_device { device } else { host };
     let largest = times.iter().map(|it| size(it.1)).fold(0.0, f64::max);
     if largest == 0.0 {
         return None;
     }
-    let n_more = times.len().saturating_sub(MAX_ROWS);
+    let n_more = ranks.len().saturating_sub(MAX_ROWS.min(times.len()));
     if 0 < n_more {
         times.sort_by(|a, b| size(b.1).total_cmp(&size(a.1)));
     }
@@ -122,8 +123,10 @@ pub(crate) fn ranks(scale: &ViewScale<'_>, books: &LineBooks) -> Option<LineSect
     };
     let shown = times.iter().take(MAX_ROWS);
     let mut rows: Vec<_> = shown.map(|&(rank, times)| row(rank.to_string(), times)).collect();
-    if let Some(&(_, median)) = times.get(times.len() / 2).filter(|_| 0 < n_more) {
-        rows.push(row(format!("median of {}", times.len()), median));
+    if 0 < n_more {
+        let median = |times| Spread::of(&ranks, times).map_or(Ns::ZERO, |it| it.median);
+        let median = sides.map(|it| of_rank(scale, median(it)));
+        rows.push(row(format!("median of {}", ranks.len()), median));
     }
     let head: &[&str] = if has_device {
         &["rank", "thread time", "CUDA", ""]
@@ -135,7 +138,7 @@ pub(crate) fn ranks(scale: &ViewScale<'_>, books: &LineBooks) -> Option<LineSect
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Ledger, RankShare, ThreadKey};
+    use ledger::{Ledger, RankShare, RankShares, ThreadKey};
 
     use super::*;
     use crate::testing::{FILE, ledger};
@@ -147,13 +150,13 @@ mod tests {
         ledger.ranks = times.len() as u32;
         let key = ledger::LineKey { file: FILE.to_owned(), line: 1 };
         let mut books = LineBooks::clone(&ledger.lines[&key]);
-        for (rank, &time) in (0..).zip(times) {
+        for rank in 0..ledger.ranks {
             let thread = ThreadKey { rank, thread: "1".to_owned() };
             ledger.threads.insert(thread, Ns(200_000_000));
-            if time != 0 {
-                books.by_rank.add(&RankShare::of_thread(rank, Ns(1_000_000 * time)));
-            }
         }
+        let with_some = (0..).zip(times).filter(|(_, time)| **time != 0);
+        let share = |(rank, time)| RankShare::of_thread(rank, Ns(1_000_000 * time));
+        books.by_rank = with_some.map(share).collect();
         (ledger, books)
     }
 
@@ -183,10 +186,10 @@ mod tests {
     fn shown(times: &[i64], on_device: bool) -> Vec<String> {
         let (ledger, mut books) = run(times);
         if on_device {
-            for rank in 0..times.len() as u32 {
-                let device = Ns(20_000_000);
-                books.by_rank.add(&RankShare { rank, device, ..RankShare::default() });
-            }
+            let device = Ns(20_000_000);
+            let on_rank = |rank| RankShare { rank, device, ..RankShare::default() };
+            let by_rank = (0..times.len() as u32).map(on_rank).collect();
+            books.merge(&LineBooks { by_rank, ..LineBooks::default() });
         }
         let section = ranks(&ViewScale::new(&ledger, &View::default()), &books);
         let text = crate::sections::as_plain_text(section.as_slice());
@@ -221,6 +224,33 @@ mod tests {
         let shown = shown(&times, false);
         assert_eq!(shown.len(), 1 + MAX_ROWS + 1);
         assert!(shown[1].starts_with("99 ") && shown[1].contains("49.5 ms"), "{shown:#?}");
-        assert!(shown[9].starts_with("median of 100      24.5 ms"), "{shown:#?}");
+        assert!(shown[9].starts_with("median of 100      24.8 ms"), "{shown:#?}");
+    }
+
+    #[test]
+    fn ranks_that_are_not_kept_apart_are_in_the_median_alone() {
+        let (ledger, mut books) = run(&[0; 100]);
+        let of_rank = |rank: u32| {
+            // On ranks 40 and 41 it takes more than a thousandth of 200 ms.
+            let time = if matches!(rank, 40 | 41) { 20_000_000 } else { 100_000 };
+            let share = RankShare::of_thread(rank, Ns(time));
+            RankShares::of_rank(&share, Ns(200_000_000))
+        };
+        for rank in 0..100 {
+            books.merge(&LineBooks { by_rank: of_rank(rank), ..LineBooks::default() });
+        }
+        let section = ranks(&ViewScale::new(&ledger, &View::default()), &books);
+        let text = crate::sections::as_plain_text(section.as_slice());
+        let shown: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            shown,
+            [
+                "rank           thread time",
+                "40                   10 ms  ████████████",
+                "41                   10 ms  ████████████",
+                "0                    50 µs  ░░░░░░░░░░░░",
+                "median of 100        50 µs  ░░░░░░░░░░░░",
+            ]
+        );
     }
 }

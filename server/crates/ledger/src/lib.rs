@@ -23,6 +23,7 @@ mod modules;
 mod overview;
 mod packed_list;
 mod patterns;
+mod portion;
 mod rank_list;
 mod rank_share;
 mod split;
@@ -58,9 +59,9 @@ pub use overview::{
 };
 pub use packed_list::PackedList;
 pub use patterns::{Pattern, PatternBooks};
+pub use portion::share_of;
 pub use rank_list::RankList;
-pub use rank_share::{RankShare, RankShares};
-pub use split::share_of;
+pub use rank_share::{RankShare, RankShares, TimesByRank};
 pub use unit::Unit;
 pub use units::{Bytes, CompilePhases, Ns};
 

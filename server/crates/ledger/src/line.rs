@@ -196,18 +196,6 @@ impl LineBooks {
         Arithmetic::sum(&self.arithmetic).flops
     }
 
-    /// `cpu_own` by rank; ranks without any are absent.
-    #[must_use]
-    pub fn host_by_rank(&self) -> BTreeMap<u32, Ns> {
-        self.by_rank.times(|it| it.host)
-    }
-
-    /// `cuda_own` by rank; ranks without any are absent.
-    #[must_use]
-    pub fn device_by_rank(&self) -> BTreeMap<u32, Ns> {
-        self.by_rank.times(|it| it.device)
-    }
-
     /// Whether nothing was charged to the line. What is not looked at is a part of what is: own and self time of total
     /// time, what was freed of what was allocated, the tables of the sums.
     #[must_use]

@@ -2,49 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::portion::Portion;
 use crate::{
     Allocation, Arithmetic, Bytes, Call, Kernel, Launching, LineBooks, Ns, Operator, PerStep,
-    RankShare, RecomputeTime, RecordingCost, SegmentTime,
+    RecomputeTime, RecordingCost, SegmentTime,
 };
-
-/// One of `n` equal parts of an amount that is not negative. What is left over goes to the first parts, one unit each, so that
-/// all parts add up to the amount, and a part of a smaller amount is no larger.
-#[must_use]
-pub fn share_of(amount: i64, n: usize, part: usize) -> i64 {
-    let (n, part) = (i64::try_from(n).unwrap_or(i64::MAX).max(1), i64::try_from(part).unwrap_or(0));
-    amount / n + i64::from(part < amount % n)
-}
-
-/// What can be divided into equal parts.
-trait Portion: Copy {
-    fn share(self, n: usize, part: usize) -> Self;
-}
-
-impl Portion for Ns {
-    fn share(self, n: usize, part: usize) -> Self {
-        Self(share_of(self.0, n, part))
-    }
-}
-
-impl Portion for Bytes {
-    fn share(self, n: usize, part: usize) -> Self {
-        Self(share_of(self.0, n, part))
-    }
-}
-
-impl Portion for u64 {
-    fn share(self, n: usize, part: usize) -> Self {
-        let (n, part) = (n.max(1) as Self, part as Self);
-        self / n + Self::from(part < self % n)
-    }
-}
-
-impl Portion for i128 {
-    fn share(self, n: usize, part: usize) -> Self {
-        let (n, part) = (n.max(1) as Self, part as Self);
-        self / n + Self::from(part < self % n)
-    }
-}
 
 fn each<K: Ord + Clone, V>(table: &BTreeMap<K, V>, share: impl Fn(&V) -> V) -> BTreeMap<K, V> {
     table.iter().map(|(key, value)| (key.clone(), share(value))).collect()
@@ -183,19 +145,7 @@ impl LineBooks {
                     waiting: time(waiting),
                 }
             }),
-            by_rank: {
-                let shares = by_rank.iter().map(|it| {
-                    let RankShare { rank, host, longest_thread, device, elements } = it;
-                    RankShare {
-                        rank,
-                        host: time(&host),
-                        longest_thread: time(&longest_thread),
-                        device: time(&device),
-                        elements: count(&elements),
-                    }
-                });
-                shares.collect()
-            },
+            by_rank: by_rank.share(n, part),
             comm: time(comm),
             comm_exposed: time(comm_exposed),
             arithmetic: each(arithmetic, work),

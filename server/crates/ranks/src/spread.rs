@@ -1,8 +1,9 @@
 //! What a line costs on each rank, and how these costs lie around each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use ledger::{Ledger, LineBooks, LineKey, Ns};
+use ledger::{Ledger, LineBooks, LineKey, Ns, TimesByRank};
 
 /// From which multiple of the mean of the other ranks on a rank stands out.
 const MIN_FACTOR: i64 = 2;
@@ -23,15 +24,13 @@ pub fn ranks_of(ledger: &Ledger) -> BTreeSet<u32> {
     ledger.overviews.keys().chain(ledger.communication.keys()).copied().chain(of_threads).collect()
 }
 
-/// The line's own time on each of `ranks`, over the recording; 0 on those without any.
+/// The line's own time by rank, over the recording.
 #[must_use]
-pub fn times_by_rank(ranks: &BTreeSet<u32>, books: &LineBooks, side: Side) -> BTreeMap<u32, Ns> {
-    let mut times: BTreeMap<u32, Ns> = ranks.iter().map(|&rank| (rank, Ns::ZERO)).collect();
-    times.extend(match side {
-        Side::Host => books.host_by_rank(),
-        Side::Device => books.device_by_rank(),
-    });
-    times
+pub fn times_by_rank(books: &LineBooks, side: Side) -> TimesByRank {
+    match side {
+        Side::Host => books.by_rank.host(),
+        Side::Device => books.by_rank.device(),
+    }
 }
 
 /// How the times of ranks lie around each other.
@@ -50,19 +49,30 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` of fewer than two ranks.
+    /// Of times on `ranks`; `None` of fewer than two.
     #[must_use]
-    pub fn of(times: &BTreeMap<u32, Ns>) -> Option<Self> {
-        let (&worst, &max) =
-            times.iter().max_by_key(|(rank, time)| (**time, std::cmp::Reverse(**rank)))?;
-        let n_others = i64::try_from(times.len()).ok()?.checked_sub(1).filter(|&it| 0 < it)?;
-        let sum = times.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
+    pub fn of(ranks: &BTreeSet<u32>, times: &TimesByRank) -> Option<Self> {
+        let TimesByRank { by_rank, others, of_others: _ } = times;
+        let most = by_rank.iter().max_by_key(|(rank, time)| (**time, Reverse(**rank)));
+        let (worst, max) = match most {
+            Some((&rank, &time)) => (rank, time),
+            None => (*ranks.first()?, Ns::ZERO),
+        };
+        let mut sorted = others.clone();
+        sorted.extend(by_rank.values().map(|&time| (time, 1)));
+        let with_some = sorted.iter().fold(0_u64, |sum, (_, n)| sum.saturating_add(*n));
+        let n_ranks = (ranks.len() as u64).max(with_some);
+        let without = n_ranks.saturating_sub(with_some);
+        sorted.extend((0 < without).then_some((Ns::ZERO, without)));
+        sorted.sort_unstable();
+        let n_others = i64::try_from(n_ranks).ok()?.checked_sub(1).filter(|&it| 0 < it)?;
+        let (low, high) = (nth(&sorted, n_others as u64 / 2), nth(&sorted, n_ranks / 2));
         Some(Self {
-            min: times.values().copied().min().unwrap_or(Ns::ZERO),
-            median: median(times.values().copied().collect()),
+            min: nth(&sorted, 0),
+            median: low + (high - low) / 2,
             max,
             worst,
-            others: sum.saturating_sub(max) / n_others,
+            others: times.sum().saturating_sub(max) / n_others,
         })
     }
 
@@ -95,6 +105,16 @@ impl LineDifference {
     }
 }
 
+/// The time at a place among times in ascending order, of which each comes several times.
+fn nth(sorted: &[(Ns, u64)], place: u64) -> Ns {
+    let mut before = 0_u64;
+    let at = sorted.iter().find(|(_, n)| {
+        before = before.saturating_add(*n);
+        place < before
+    });
+    at.map_or(Ns::ZERO, |(time, _)| *time)
+}
+
 /// The lines that cost the ranks `one` and `other` different amounts of time, the largest difference first.
 #[must_use]
 pub fn differences(ledger: &Ledger, one: u32, other: u32) -> Vec<LineDifference> {
@@ -103,15 +123,15 @@ pub fn differences(ledger: &Ledger, one: u32, other: u32) -> Vec<LineDifference>
         i64::try_from(n.max(1)).unwrap_or(i64::MAX)
     };
     let (steps_of_one, steps_of_other) = (steps(one), steps(other));
+    let n_ranks = ranks_of(ledger).len();
     let mut found = Vec::new();
     for (line, books) in &ledger.lines {
         for side in [Side::Host, Side::Device] {
-            let times = times_by_rank(&BTreeSet::from([one, other]), books, side);
-            let time = |rank: u32| times.get(&rank).copied().unwrap_or(Ns::ZERO);
+            let times = times_by_rank(books, side);
             let it = LineDifference {
                 line: line.clone(),
-                one: time(one) / steps_of_one,
-                other: time(other) / steps_of_other,
+                one: times.on(one, n_ranks) / steps_of_one,
+                other: times.on(other, n_ranks) / steps_of_other,
                 side,
             };
             if it.difference() != Ns::ZERO {
@@ -120,7 +140,7 @@ pub fn differences(ledger: &Ledger, one: u32, other: u32) -> Vec<LineDifference>
         }
     }
     // The lines are in order, and the sort is stable.
-    found.sort_by_key(|it| std::cmp::Reverse(it.difference().abs()));
+    found.sort_by_key(|it| Reverse(it.difference().abs()));
     found
 }
 
@@ -137,12 +157,17 @@ pub fn median(mut times: Vec<Ns>) -> Ns {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use ledger::{Interval, Overview, RankShare};
 
     use super::*;
 
     fn spread(times: &[i64]) -> Option<Spread> {
-        Spread::of(&(0..).zip(times.iter().map(|&it| Ns(it))).collect())
+        let by_rank =
+            (0..).zip(times.iter().map(|&it| Ns(it))).filter(|it| it.1 != Ns::ZERO).collect();
+        let ranks = (0..).take(times.len()).collect();
+        Spread::of(&ranks, &TimesByRank { by_rank, ..TimesByRank::default() })
     }
 
     #[test]
@@ -153,6 +178,22 @@ mod tests {
         assert!(spread(&[10, 0, 70, 20]).is_some_and(|it| it.is_uneven()));
         assert!(spread(&[10, 11]).is_some_and(|it| !it.is_uneven()));
         assert!(spread(&[0, 0]).is_some_and(|it| !it.is_uneven()));
+        let equal = Spread { min: Ns(0), median: Ns(0), max: Ns(5), worst: 0, others: Ns(1) };
+        assert_eq!(spread(&[5, 5, 0, 0, 0]), Some(equal));
+    }
+
+    #[test]
+    fn ranks_that_are_not_kept_apart_lie_around_the_median_too() {
+        let times = TimesByRank {
+            by_rank: BTreeMap::from([(7, Ns(90)), (9, Ns(20))]),
+            others: vec![(Ns(4), 1), (Ns(10), 3)],
+            of_others: Ns(36),
+        };
+        let of = |n_ranks| Spread::of(&(0..n_ranks).collect(), &times);
+        let six = Spread { min: Ns(4), median: Ns(10), max: Ns(90), worst: 7, others: Ns(11) };
+        assert_eq!(of(6), Some(six));
+        let zeros = Spread { min: Ns(0), median: Ns(2), max: Ns(90), worst: 7, others: Ns(5) };
+        assert_eq!(of(12), Some(zeros));
     }
 
     #[test]

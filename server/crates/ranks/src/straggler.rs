@@ -195,9 +195,9 @@ fn waits_at(matched: &[Matched], standstills: &Standstills, rank: u32) -> Option
 fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Option<Cause> {
     let most = |is_on_device: bool| {
         let causes = ledger.lines.iter().map(|(line, books)| {
-            let times = if is_on_device { books.device_by_rank() } else { books.host_by_rank() };
+            let times = if is_on_device { books.by_rank.device() } else { books.by_rank.host() };
             let per_step = |it: &RankSummary| {
-                let time = times.get(&it.rank).copied().unwrap_or(Ns::ZERO);
+                let time = times.on(it.rank, ranks.len());
                 time / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX)
             };
             let here = ranks.iter().find(|it| it.rank == rank);
@@ -226,7 +226,8 @@ fn reason(ledger: &Ledger, ranks: &[RankSummary], rank: u32, cause: &Cause) -> O
     let n_steps = i64::try_from(late.steps.max(1)).unwrap_or(i64::MAX);
     let excess = (cause.here - cause.others).saturating_mul(n_steps);
     // Pauses are added up over the ranks: what the others did not have time for was on this one.
-    let on_others: Ns = books.by_rank.iter().filter(|it| it.rank != rank).map(|it| it.host).sum();
+    let times = books.by_rank.host();
+    let on_others = times.sum().saturating_sub(times.on(rank, ranks.len()));
     let is_paused_by = |pattern| {
         let paused = books.patterns.get(&pattern).map_or(Ns::ZERO, |it| it.cpu);
         let here = paused.saturating_sub(on_others).as_f64();
@@ -242,8 +243,7 @@ fn reason(ledger: &Ledger, ranks: &[RankSummary], rank: u32, cause: &Cause) -> O
 
 /// Whether what the operators of a line take on `rank` is larger than on the others.
 fn larger_inputs(books: &LineBooks, ranks: &[RankSummary], rank: u32) -> Option<CauseReason> {
-    let elements: BTreeMap<u32, u64> =
-        books.by_rank.iter().map(|it| (it.rank, it.elements)).collect();
+    let elements = books.by_rank.elements(&ranks.iter().map(|it| it.rank).collect());
     let mut here = 0;
     let mut others = Vec::new();
     for it in ranks {

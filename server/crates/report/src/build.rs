@@ -95,6 +95,8 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     sections.retain(|it| !it.rows.is_empty());
     let mut charts = Vec::from_iter(run_summary::bars(run).map(Chart::Bars));
     charts.extend(ranks::heat_map(recording, compared.as_ref()).map(Chart::Ranks));
+    // The rules compare the ranks themselves: of a run of thousands it would be in memory twice.
+    drop(compared);
     if !ledger.memory.is_empty() {
         charts.push(Chart::Memory(ledger));
     }

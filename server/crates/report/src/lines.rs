@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit};
+use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit, TimesByRank};
 use loader::Input;
 use metrics::{Period, Quantity, Scale, StepSpread, Unit};
 use profile::Warning;
@@ -153,37 +153,47 @@ impl RanksOfLines {
         Some(Self { ranks, waits })
     }
 
-    /// By rank: own time on threads and on devices, time in matched collectives before and after all ranks had begun.
-    fn times(&self, key: &LineKey, books: &LineBooks) -> BTreeMap<u32, [Ns; 4]> {
-        let mut ranks: BTreeMap<u32, [Ns; 4]> = BTreeMap::new();
-        for (rank, cpu) in books.host_by_rank() {
-            ranks.entry(rank).or_default()[0] = cpu;
-        }
-        for (rank, cuda) in books.device_by_rank() {
-            ranks.entry(rank).or_default()[1] = cuda;
-        }
-        for (&rank, &(wait, transfer)) in self.waits.get(key).into_iter().flatten() {
-            let times = ranks.entry(rank).or_default();
-            (times[2], times[3]) = (wait, transfer);
-        }
-        ranks
+    /// In the order of [`AMOUNTS_BY_RANK`]: own time on threads and on devices, time in matched collectives before and after all
+    /// ranks had begun.
+    fn times(&self, key: &LineKey, books: &LineBooks) -> [TimesByRank; 4] {
+        let waits = self.waits.get(key);
+        let in_collectives = |of: fn(&(Ns, Ns)) -> Ns| {
+            let times = waits.into_iter().flatten().map(|(&rank, times)| (rank, of(times)));
+            let by_rank = times.filter(|(_, time)| *time != Ns::ZERO).collect();
+            TimesByRank { by_rank, ..TimesByRank::default() }
+        };
+        let [wait, transfer] = [in_collectives(|it| it.0), in_collectives(|it| it.1)];
+        [books.by_rank.host(), books.by_rank.device(), wait, transfer]
     }
 
-    /// The ranks on which the line costs anything.
+    /// The ranks on which the line costs anything, and all together of which it is not kept what it costs on each.
     fn fields(&self, key: &LineKey, books: &LineBooks) -> Vec<[LineField<'static>; 5]> {
-        let ranks = self.times(key, books);
-        let ranks = ranks.into_iter().filter(|(_, times)| times.iter().any(|it| *it != Ns::ZERO));
-        ranks
-            .map(|(rank, [cpu, cuda, wait, transfer])| {
-                [
-                    ("rank", FieldValue::number(rank)),
-                    ("cpu_own_us", FieldValue::Time(cpu)),
-                    ("cuda_own_us", FieldValue::Time(cuda)),
-                    ("comm_wait_us", FieldValue::Time(wait)),
-                    ("comm_transfer_us", FieldValue::Time(transfer)),
-                ]
-            })
-            .collect()
+        let times = self.times(key, books);
+        let ranks: BTreeSet<u32> = times.iter().flat_map(|it| it.by_rank.keys().copied()).collect();
+        let row = |rank: FieldValue<'static>, amounts: [FieldValue<'static>; 4]| {
+            let [cpu, cuda, wait, transfer] = amounts;
+            [
+                ("rank", rank),
+                ("cpu_own_us", cpu),
+                ("cuda_own_us", cuda),
+                ("comm_wait_us", wait),
+                ("comm_transfer_us", transfer),
+            ]
+        };
+        let on = |times: &TimesByRank, rank: u32| match times.by_rank.get(&rank) {
+            Some(time) => FieldValue::Time(*time),
+            None if times.others.is_empty() => FieldValue::Time(Ns::ZERO),
+            None => FieldValue::Unknown,
+        };
+        let each = |rank: u32| {
+            row(FieldValue::number(rank), std::array::from_fn(|of| on(&times[of], rank)))
+        };
+        let mut rows: Vec<_> = ranks.into_iter().map(each).collect();
+        if times.iter().any(|it| !it.others.is_empty()) {
+            let of_others = |of: usize| FieldValue::Time(times[of].of_others);
+            rows.push(row(FieldValue::Unknown, std::array::from_fn(of_others)));
+        }
+        rows
     }
 
     /// The columns that CSV has of runs of several ranks.
@@ -195,11 +205,9 @@ impl RanksOfLines {
 
     /// Of each amount the least, the median and the most over all ranks, and the rank with most, if any has some.
     fn columns(&self, key: &LineKey, books: &LineBooks) -> Vec<FieldValue<'static>> {
-        let times = self.times(key, books);
         let mut columns = Vec::new();
-        for index in 0..AMOUNTS_BY_RANK.len() {
-            let time = |rank| times.get(rank).map_or(Ns::ZERO, |it| it[index]);
-            let spread = Spread::of(&self.ranks.iter().map(|rank| (*rank, time(rank))).collect());
+        for times in self.times(key, books) {
+            let spread = Spread::of(&self.ranks, &times);
             columns.extend(match spread.filter(|it| Ns::ZERO < it.max) {
                 Some(it) => [
                     FieldValue::Time(it.min),
@@ -512,7 +520,7 @@ mod tests {
     use super::*;
 
     use expect_test::expect;
-    use ledger::{RankShare, RecomputeTime, SourceFile};
+    use ledger::{RankShare, RankShares, RecomputeTime, SourceFile};
     use loader::Run;
 
     use crate::testing::{recording, sources, training};
@@ -614,6 +622,33 @@ mod tests {
         let n = header.split(',').count();
         let plain = text.lines().filter(|it| !it.contains('"'));
         assert!(plain.clone().count() > 3 && plain.clone().all(|it| it.split(',').count() == n));
+    }
+
+    #[test]
+    fn many_ranks_on_which_a_line_is_small_are_one_entry() {
+        let mut run = training();
+        let key = LineKey { file: "train.py".to_owned(), line: 17 };
+        let mut books = run.merged.lines[&key].clone();
+        for rank in 0..100 {
+            run.merged.overviews.entry(rank).or_default();
+            let time = if rank == 3 { 50_000_000 } else { 1_000 + 10 * i64::from(rank) };
+            let share = RankShare::of_thread(rank, Ns(time));
+            let by_rank = RankShares::of_rank(&share, Ns(100_000_000));
+            books.merge(&LineBooks { by_rank, ..LineBooks::default() });
+        }
+        run.merged.lines.insert(key, books);
+        let lines: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
+        let lines = lines["lines"].as_array().unwrap().iter();
+        let ranks: Vec<String> = lines
+            .filter(|it| it["line"] == 17)
+            .flat_map(|it| it["ranks"].as_array().unwrap())
+            .map(|it| format!("{} {} {}", it["rank"], it["cpu_own_us"], it["cuda_own_us"]))
+            .collect();
+        // 98 ranks take 1 to 1.98 µs, rank 99 most of those on which it is small.
+        assert_eq!(ranks, ["3 50000 0", "99 1.99 0", "null 146.48 0"]);
+        let csv = csv(&run);
+        let line = csv.lines().find(|it| it.starts_with("train.py,17,")).unwrap();
+        assert!(line.ends_with(",1,1.504,50000,3,0,0,0,,0,0,0,,0,0,0,"), "{line}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use device_memory::MemoryCharges;
-use ledger::SegmentTime;
+use ledger::{Ns, SegmentTime};
 use line_stacks::LineId;
 use profile::{HostEventId, Profile};
 use recorded::{IdleGaps, RecordedSources, Steps};
@@ -22,6 +22,8 @@ pub(crate) struct Charges<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) sources: &'a RecordedSources,
     pub(crate) rank: u32,
+    /// How long the steps last together, or the recording where it has none.
+    pub(crate) run: Ns,
     pub(crate) steps: &'a Steps,
     pub(crate) gaps: &'a IdleGaps,
     /// The syncs in order.

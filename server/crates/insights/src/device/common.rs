@@ -29,8 +29,7 @@ pub(super) fn finding(
 /// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
 /// while the thread that called them waits.
 pub(super) fn host_time(books: &LineBooks) -> Ns {
-    let busy: Ns = books.by_rank.iter().map(|it| it.longest_thread).sum();
-    (busy - books.sync).max(Ns::ZERO)
+    (books.by_rank.longest_threads() - books.sync).max(Ns::ZERO)
 }
 
 /// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording says.

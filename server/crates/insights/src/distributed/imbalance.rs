@@ -1,8 +1,6 @@
 //! Rule `imbalance`: a line that takes longer on one rank than on the others.
 
-use std::collections::BTreeMap;
-
-use ledger::{Ledger, LineBooks, Ns};
+use ledger::{Ledger, LineBooks, Ns, TimesByRank};
 use metrics::Scale;
 use ranks::{Comparison, RankSummary, median};
 
@@ -78,10 +76,9 @@ struct Unequal {
 /// The rank with the most own time per step on a line, of the device or of the host, whichever differs more.
 fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<Unequal> {
     let n_ranks = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
-    let unequal = |times: &BTreeMap<u32, Ns>| {
+    let unequal = |times: &TimesByRank| {
         let n_steps = |it: &RankSummary| i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX);
-        let per_step =
-            |it: &RankSummary| times.get(&it.rank).copied().unwrap_or(Ns::ZERO) / n_steps(it);
+        let per_step = |it: &RankSummary| times.on(it.rank, ranks.len()) / n_steps(it);
         let mean = ranks.iter().map(per_step).sum::<Ns>() / n_ranks;
         let longest = |it: &&RankSummary| (per_step(it), std::cmp::Reverse(it.rank));
         let most = ranks.iter().max_by_key(longest)?;
@@ -90,7 +87,7 @@ fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<Unequal> {
         let excess = here.saturating_sub(median(others.collect())).saturating_mul(n_steps(most));
         Some(Unequal { rank: most.rank, here, mean, excess })
     };
-    [unequal(&books.host_by_rank()), unequal(&books.device_by_rank())]
+    [unequal(&books.by_rank.host()), unequal(&books.by_rank.device())]
         .into_iter()
         .flatten()
         .max_by_key(|it| it.here - it.mean)

@@ -133,9 +133,9 @@ fn why_a_line_takes_longer_on_the_late_rank() {
     };
     let takes = |elements: [u64; 2]| {
         move |books: &mut LineBooks| {
-            for (rank, elements) in (0..).zip(elements) {
-                books.by_rank.add(&RankShare { rank, elements, ..RankShare::default() });
-            }
+            let on_rank = |(rank, elements)| RankShare { rank, elements, ..RankShare::default() };
+            let by_rank = (0..).zip(elements).map(on_rank).collect();
+            books.merge(&LineBooks { by_rank, ..LineBooks::default() });
         }
     };
     assert_eq!(reason(&|_| ()), None);

@@ -403,7 +403,7 @@ impl<'a> RankColumns<'a> {
     fn uneven(&self, books: &LineBooks) -> Option<(Spread, Quantity)> {
         let sides = [(Side::Device, Quantity::CudaOwn), (Side::Host, Quantity::CpuOwn)];
         sides.into_iter().find_map(|(side, quantity)| {
-            let spread = Spread::of(&times_by_rank(&self.ranks, books, side))?;
+            let spread = Spread::of(&self.ranks, &times_by_rank(books, side))?;
             let share = self.scale.share(quantity, self.time(spread.max));
             (spread.is_uneven() && self.threshold <= share).then_some((spread, quantity))
         })

@@ -11,9 +11,13 @@ use crate::recording::Recording;
 
 /// What is said of a line on a rank.
 const OF_RANK: &[DataColumn] = &[
-    DataColumn::count("rank", "on which the line costs something"),
-    DataColumn::time("cpu_own_us", "thread time, as cpu_own_us of the line"),
-    DataColumn::time("cuda_own_us", "device time, as cuda_own_us of the line"),
+    DataColumn::count(
+        "rank",
+        "on which the line costs something; null of all on which it is small",
+    )
+    .or_null(),
+    DataColumn::time("cpu_own_us", "thread time, as cpu_own_us of the line").or_null(),
+    DataColumn::time("cuda_own_us", "device time, as cuda_own_us of the line").or_null(),
     DataColumn::time("comm_wait_us", "in matched collectives, before all ranks had begun"),
     DataColumn::time("comm_transfer_us", "in matched collectives, after all ranks had begun"),
 ];
