@@ -321,14 +321,13 @@ pub(crate) enum KnownPackage {
 
 /// What `top`, the first part of a path without its ending, is.
 pub(crate) fn package(top: &str) -> KnownPackage {
-    let is_listed = |list: &str| list.lines().any(|it| it == top);
     if PYTORCH.contains(&top) {
         KnownPackage::Whole
     } else if AMBIGUOUS.contains(&top) {
         KnownPackage::Name
-    } else if is_listed(recorded::STANDARD_LIBRARY) {
+    } else if recorded::STANDARD_LIBRARY.contains(top) {
         KnownPackage::Whole
-    } else if is_listed(recorded::KNOWN_PACKAGES) || is_listed(recorded::PLUMBING_PACKAGES) {
+    } else if recorded::KNOWN_PACKAGES.contains(top) || recorded::PLUMBING_PACKAGES.contains(top) {
         KnownPackage::Name
     } else {
         KnownPackage::No

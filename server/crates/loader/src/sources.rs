@@ -1,7 +1,7 @@
 //! Finds the files that a recording names: your code under the root, libraries under the library roots.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -63,9 +63,9 @@ pub(crate) struct Finder {
     cells: OnceLock<BTreeMap<u32, CellFile>>,
     /// Those of texts with cells below the root, likewise. Filled when a cell is in no notebook.
     text_cells: OnceLock<BTreeMap<u32, CellFile>>,
-    files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
+    files: Mutex<HashMap<PathBuf, Option<PythonFile>>>,
     /// What the system said of files before they were read.
-    seen: Mutex<BTreeMap<PathBuf, SeenFile>>,
+    seen: Mutex<HashMap<PathBuf, SeenFile>>,
     /// Texts that ran, by the path as recorded.
     known_texts: TextsByFile,
     /// Texts of commits, if they are to be looked for.

@@ -91,7 +91,7 @@ pub(crate) fn after_library_folder(path: &str) -> Option<&str> {
 pub fn looks_like_library(path: &str) -> bool {
     is_generated(path)
         || is_in_library_folder(path)
-        || [STANDARD_LIBRARY, KNOWN_PACKAGES].iter().any(|list| is_listed(list, top_level(path)))
+        || [&STANDARD_LIBRARY, &KNOWN_PACKAGES].iter().any(|names| names.contains(top_level(path)))
 }
 
 /// Whether a path is one of generated code, of the standard library, or of a package that runs other people's code.
@@ -102,7 +102,7 @@ pub(crate) fn is_plumbing(path: &str) -> bool {
     let top = top_level(inside.unwrap_or(path));
     is_generated(path)
         || !is_package
-        || [STANDARD_LIBRARY, PLUMBING_PACKAGES].iter().any(|list| is_listed(list, top))
+        || [&STANDARD_LIBRARY, &PLUMBING_PACKAGES].iter().any(|names| names.contains(top))
 }
 
 /// Whether a file was written by a compiler: `<string>`, what Inductor and Triton keep in their caches, and what
@@ -137,10 +137,6 @@ pub(crate) fn is_generated_file(path: &str) -> bool {
 fn top_level(path: &str) -> &str {
     let first = path.split(['/', '\\']).next().unwrap_or(path);
     first.strip_suffix(".py").unwrap_or(first)
-}
-
-fn is_listed(list: &str, name: &str) -> bool {
-    list.lines().any(|it| it == name)
 }
 
 #[cfg(test)]
