@@ -444,7 +444,7 @@ type MessageRow = (u32, u32, Option<i64>, i64, i64, i64);
 fn message_rows(compared: &Comparison) -> Vec<MessageRow> {
     let rows = compared.matched.iter().map(|it| {
         let route = it.route.expect("a message");
-        let wait = |n: usize| it.wait(&it.parts[n]).0 / 1000;
+        let wait = |n: usize| it.meeting().wait(&it.parts[n]).0 / 1000;
         let bytes = it.bytes.map(|it| it.0);
         (route.source, route.destination, bytes, wait(0), wait(1), it.transfer().0 / 1000)
     });

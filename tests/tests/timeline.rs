@@ -252,7 +252,7 @@ fn the_lanes_of_ranks_have_the_waits_of_the_comparison() {
                     let shown = (origin + events.base, end + events.base);
                     (to.min(shown.1) - from.max(shown.0)).0.max(0)
                 };
-                let all_began = part.start + it.wait(part);
+                let all_began = part.start + it.meeting().wait(part);
                 for (is_wait, time) in
                     [(true, within(part.start, all_began)), (false, within(all_began, part.end))]
                 {

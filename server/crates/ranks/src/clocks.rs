@@ -123,7 +123,7 @@ impl Clocks {
             return send.start <= receive.end.saturating_add(slack)
                 && reference(send) == reference(receive);
         }
-        let last = matched.all_began();
+        let last = matched.meeting().all_began;
         let ends = matched.parts.iter().map(|part| part.end).min().unwrap_or(Ns::ZERO);
         !matched.kind.is_synchronising() || last <= ends.saturating_add(slack)
     }

@@ -7,7 +7,7 @@ use ledger::{Bytes, CollectiveKind, Ledger, LineKey, Ns};
 use crate::clocks::Clocks;
 use crate::matching::{Matched, collectives};
 use crate::messages::messages;
-use crate::rank_summary::{RankSummary, rank_summary};
+use crate::rank_summary::{RankSummary, host_of, rank_summaries};
 use crate::replay::JobReplay;
 use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
@@ -99,11 +99,6 @@ impl AlignedCollectives {
     }
 }
 
-/// The machine of a rank; empty where it is not known.
-fn host_of(ledger: &Ledger, rank: u32) -> &str {
-    ledger.communication.get(&rank).map_or("", |it| it.host.as_str())
-}
-
 impl Comparison {
     /// Compares the ranks of `ledger`; `None` where it is of one rank of a job of one, or says nothing of ranks.
     #[must_use]
@@ -113,14 +108,10 @@ impl Comparison {
         if ledger.overviews.len() < 2 && world_size.unwrap_or(1) < 2 {
             return None;
         }
-        let host_of = |rank| host_of(ledger, rank);
         let AlignedCollectives { matched, unmatched, clocks } = AlignedCollectives::new(ledger);
         let standstills = Standstills::new(&matched);
         let waited_for = waited_for(&matched, &standstills);
-        let ranks: Vec<RankSummary> = ranks_of(ledger)
-            .into_iter()
-            .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched, &waited_for))
-            .collect();
+        let ranks = rank_summaries(ledger, &ranks_of(ledger), &matched, &waited_for);
         let mut straggler = straggler(ledger, &ranks, &matched, &standstills, &waited_for);
         let replay = match &straggler {
             Some(_) => JobReplay::new(communication, &matched, &clocks),
@@ -150,10 +141,11 @@ impl Comparison {
     pub fn waits_by_line(&self) -> BTreeMap<&LineKey, BTreeMap<u32, (Ns, Ns)>> {
         let mut times: BTreeMap<&LineKey, BTreeMap<u32, CollectiveTime>> = BTreeMap::new();
         for it in &self.matched {
+            let meeting = it.meeting();
             for part in &it.parts {
                 let Some(line) = &part.line else { continue };
                 let time = times.entry(line).or_default().entry(part.rank).or_default();
-                time.add(part.start, part.end, it.wait(part));
+                time.add(part.start, part.end, meeting.wait(part));
             }
         }
         let pair = |(rank, time): (u32, CollectiveTime)| {
@@ -188,21 +180,22 @@ struct Sums {
 fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication> {
     let mut sums: BTreeMap<(Option<&LineKey>, CollectiveKind), Sums> = BTreeMap::new();
     for it in matched {
+        let meeting = it.meeting();
         for part in &it.parts {
             let empty = || Sums { has_all_sizes: true, ..Sums::default() };
-            let mine = sums.entry((part.line.as_ref(), it.kind)).or_insert_with(empty);
+            let mine = sums.entry((part.line.as_deref(), it.kind)).or_insert_with(empty);
             let time = mine.times.entry(part.rank).or_default();
-            time.add(part.start, part.end, it.wait(part));
+            time.add(part.start, part.end, meeting.wait(part));
         }
         // Ranks that launch one collective from several lines are rare: it is counted on that of the first. A message is sent
         // by one line and received by another.
-        let mut lines: Vec<_> = it.parts.iter().map(|part| part.line.as_ref()).collect();
+        let mut lines: Vec<_> = it.parts.iter().map(|part| part.line.as_deref()).collect();
         lines.truncate(if it.route.is_some() { 2 } else { 1 });
         lines.dedup();
         for line in lines {
             let Some(mine) = sums.get_mut(&(line, it.kind)) else { continue };
             mine.collectives += 1;
-            *mine.last.entry(it.last()).or_default() += 1;
+            *mine.last.entry(meeting.last).or_default() += 1;
             mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
             mine.has_all_sizes &= it.bytes.is_some();
             mine.moved.add(it, world_size);

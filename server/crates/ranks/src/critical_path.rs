@@ -12,6 +12,7 @@ use ledger::{
 use crate::clocks::Clocks;
 use crate::comparison::Comparison;
 use crate::matching::Matched;
+use crate::waits::Meeting;
 
 /// The critical path of the steps of a run. Times are sums over the steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,11 +140,11 @@ impl RankVisits {
 
 /// The outlines of the paths of all ranks.
 struct JoinedPaths<'a> {
-    matched: &'a [Matched],
+    meetings: Vec<Meeting<'a>>,
     outlines: BTreeMap<u32, Cow<'a, PathOutline>>,
     /// The piece that ends with a collective.
     of_calls: BTreeMap<CallKey, PieceKey>,
-    /// Which of `matched` a collective is; of messages that run as one, that of which the last rank began last.
+    /// Which of `meetings` a collective is; of messages that run as one, that of which the last rank began last.
     matches: BTreeMap<CallKey, usize>,
     clocks: &'a Clocks,
 }
@@ -164,17 +165,18 @@ impl<'a> JoinedPaths<'a> {
                 }
             }
         }
+        let meetings: Vec<Meeting<'a>> = matched.iter().map(Matched::meeting).collect();
         let mut matches = BTreeMap::new();
-        for (row, it) in matched.iter().enumerate() {
-            for part in it.parts.iter().filter(|part| !it.is_alone(part)) {
+        for (row, (it, meeting)) in matched.iter().zip(&meetings).enumerate() {
+            for part in it.parts.iter().filter(|part| !meeting.is_alone(part)) {
                 let call = (part.rank, part.start, it.is_on_device);
                 let mine = matches.entry(call).or_insert(row);
-                if matched[*mine].all_began() < it.all_began() {
+                if meetings[*mine].all_began < meeting.all_began {
                     *mine = row;
                 }
             }
         }
-        Self { matched, outlines, of_calls, matches, clocks }
+        Self { meetings, outlines, of_calls, matches, clocks }
     }
 
     /// When each step ended, by the aligned clocks, and on which rank.
@@ -220,10 +222,9 @@ impl<'a> JoinedPaths<'a> {
 
     /// The piece of the rank that began the collective last, and when that was.
     fn late_piece(&self, call: CallKey) -> Option<(PieceKey, Ns)> {
-        let it = &self.matched[*self.matches.get(&call)?];
-        let began = it.all_began();
-        let late = (it.last(), began, it.is_on_device);
-        Some((*self.of_calls.get(&late)?, began))
+        let it = &self.meetings[*self.matches.get(&call)?];
+        let late = (it.last, it.all_began, call.2);
+        Some((*self.of_calls.get(&late)?, it.all_began))
     }
 }
 

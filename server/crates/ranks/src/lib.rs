@@ -35,3 +35,4 @@ pub use rank_summary::RankSummary;
 pub use replay::JobReplay;
 pub use spread::{LineDifference, Side, Spread, differences, median, ranks_of, times_by_rank};
 pub use straggler::{Cause, CauseReason, Straggler};
+pub use waits::Meeting;

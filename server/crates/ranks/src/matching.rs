@@ -1,6 +1,7 @@
 //! Which collectives of the ranks are one and the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ledger::{
     Blocked, Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication,
@@ -49,8 +50,8 @@ pub struct Part {
     pub blocked: Blocked,
     /// The size of its message.
     pub bytes: Option<Bytes>,
-    /// The line that launched it, where it is known.
-    pub line: Option<LineKey>,
+    /// The line that launched it, where it is known. All parts share its name: a run of thousands of ranks has millions.
+    pub line: Option<Arc<LineKey>>,
 }
 
 #[cfg(test)]
@@ -104,6 +105,7 @@ pub(crate) fn collectives(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matc
             mine.extend(calls.iter().map(|call| (call, site.line.as_ref(), site.bytes)));
         }
     }
+    let mut lines = SharedLines::default();
     let mut found = Vec::new();
     let mut alone = 0;
     for (key, by_rank) in by_key {
@@ -133,7 +135,7 @@ pub(crate) fn collectives(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matc
                 is_on_device: key.is_on_device,
                 bytes: calls.iter().filter_map(|(_, (.., bytes))| *bytes).max(),
                 step: calls.iter().find_map(|(_, (call, ..))| call.step),
-                parts: calls.iter().map(|(rank, call)| part(*rank, call)).collect(),
+                parts: calls.iter().map(|(rank, call)| lines.part(*rank, call)).collect(),
                 route: None,
             });
         }
@@ -141,7 +143,17 @@ pub(crate) fn collectives(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matc
     (found, alone)
 }
 
-pub(crate) fn part(rank: u32, &(call, line, bytes): &SitedCall<'_>) -> Part {
-    let &CollectiveCall { start, end, blocked, .. } = call;
-    Part { rank, start, end, blocked, bytes, line: line.cloned() }
+/// The lines that collectives were launched from, each once.
+#[derive(Default)]
+pub(crate) struct SharedLines<'a>(BTreeMap<&'a LineKey, Arc<LineKey>>);
+
+impl<'a> SharedLines<'a> {
+    /// The part of a rank in a collective.
+    pub(crate) fn part(&mut self, rank: u32, &(call, line, bytes): &SitedCall<'a>) -> Part {
+        let shared = |line: &'a LineKey| {
+            Arc::clone(self.0.entry(line).or_insert_with(|| Arc::new(line.clone())))
+        };
+        let &CollectiveCall { start, end, blocked, .. } = call;
+        Part { rank, start, end, blocked, bytes, line: line.map(shared) }
+    }
 }

@@ -10,7 +10,7 @@ use ledger::{
     CollectiveKind, CollectiveSite, Direction, MessageEnd, ProcessGroup, RankCommunication,
 };
 
-use crate::matching::{Matched, Route, SitedCall, part};
+use crate::matching::{Matched, Part, Route, SharedLines, SitedCall};
 
 /// In what messages keep their order, in one step.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,11 +61,15 @@ pub(crate) fn messages(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched
             }
         }
     }
+    let mut lines = SharedLines::default();
     let mut found = Vec::new();
     for (channel, mut calls) in channels {
         if calls.are_known() {
             let pairs = calls.sends.iter().zip(&calls.receives);
-            found.extend(pairs.map(|(send, receive)| message(&channel, send, receive)));
+            found.extend(pairs.map(|(send, receive)| {
+                let parts = [(channel.route.source, send), (channel.route.destination, receive)];
+                message(&channel, parts.map(|(rank, call)| lines.part(rank, call)))
+            }));
         } else {
             alone += (calls.sends.len() + calls.receives.len()) as u64;
         }
@@ -94,15 +98,16 @@ fn route(rank: u32, end: MessageEnd) -> Option<Route> {
     (rank != peer).then_some(Route { source, destination, tag })
 }
 
-fn message(channel: &Channel<'_>, send: &SitedCall<'_>, receive: &SitedCall<'_>) -> Matched {
+/// The message with these parts, that of the rank that sends first.
+fn message(channel: &Channel<'_>, parts: [Part; 2]) -> Matched {
     let Channel { group, is_on_device, route, step } = channel;
     Matched {
         kind: CollectiveKind::PointToPoint,
         group: (*group).clone(),
         is_on_device: *is_on_device,
-        bytes: send.2.or(receive.2),
+        bytes: parts.iter().find_map(|it| it.bytes),
         step: *step,
-        parts: vec![part(route.source, send), part(route.destination, receive)],
+        parts: parts.into(),
         route: Some(*route),
     }
 }
@@ -144,7 +149,7 @@ mod tests {
 
     /// Of each message: from whom to whom, how long the sender and the receiver wait, and the transfer.
     fn waits(found: &[Matched]) -> Vec<(u32, u32, i64, i64, i64)> {
-        let wait = |it: &Matched, n: usize| it.wait(&it.parts[n]).0;
+        let wait = |it: &Matched, n: usize| it.meeting().wait(&it.parts[n]).0;
         let row = |it: &Matched| {
             let route = it.route.unwrap();
             (route.source, route.destination, wait(it, 0), wait(it, 1), it.transfer().0)
@@ -161,7 +166,7 @@ mod tests {
         // The receiver waits 80 for the first, the sender 50 for the receiver of the second; the third was buffered.
         let expected = [(0, 1, 0, 80, 40), (0, 1, 50, 0, 40), (0, 1, 0, 0, 20)];
         assert_eq!((waits(&found).as_slice(), alone), (&expected[..], 0));
-        assert_eq!(found.iter().map(Matched::last).collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(found.iter().map(|it| it.meeting().last).collect::<Vec<_>>(), [0, 1, 1]);
     }
 
     #[test]

@@ -137,10 +137,11 @@ fn matched_sums(
 ) -> BTreeMap<OperationKey<'_>, MatchedSums> {
     let mut sums: BTreeMap<OperationKey<'_>, MatchedSums> = BTreeMap::new();
     for it in compared.map_or(&[][..], |it| &it.matched) {
+        let meeting = it.meeting();
         for part in &it.parts {
             let mine = sums.entry(OperationKey::of_matched(it, part.bytes)).or_default();
             let time = mine.times.entry(part.rank).or_default();
-            time.add(part.start, part.end, it.wait(part));
+            time.add(part.start, part.end, meeting.wait(part));
         }
         sums.entry(OperationKey::of_matched(it, it.bytes)).or_default().moved.add(it, world_size);
     }

@@ -32,9 +32,10 @@ pub fn rank_steps(ledger: &Ledger, compared: &Comparison) -> Vec<RankStep> {
     let mut times: BTreeMap<(u32, u32), CollectiveTime> = BTreeMap::new();
     for it in &compared.matched {
         let Some(step) = it.step else { continue };
+        let meeting = it.meeting();
         for part in &it.parts {
             let time = times.entry((step, part.rank)).or_default();
-            time.add(part.start, part.end, it.wait(part));
+            time.add(part.start, part.end, meeting.wait(part));
         }
     }
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! One rank in numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Bytes, Ledger, Ns};
 
@@ -40,43 +40,67 @@ pub struct RankSummary {
     pub memory_peak: Option<Bytes>,
 }
 
-/// The numbers of `rank`.
-pub(crate) fn rank_summary(
+/// The numbers of each of `ranks`.
+pub(crate) fn rank_summaries(
     ledger: &Ledger,
-    rank: u32,
-    host: &str,
+    ranks: &BTreeSet<u32>,
     matched: &[Matched],
     waited_for: &BTreeMap<(Option<u32>, u32), Ns>,
-) -> RankSummary {
-    let mut summary = RankSummary { rank, host: host.to_owned(), ..RankSummary::default() };
-    if let Some(overview) = ledger.overviews.get(&rank) {
-        summary.steps = overview.steps.len() as u64;
-        let n = i64::try_from(overview.steps.len().max(1)).unwrap_or(i64::MAX);
-        let breakdown = &overview.run.breakdown;
-        let compute = match overview.devices.values().any(|it| it.kernels != 0) {
-            true => breakdown.kernel,
-            false => breakdown.cpu,
-        };
-        summary.step = overview.run.time / n;
-        summary.compute = compute / n;
-        summary.loader = breakdown.data_loader / n;
-        summary.idle = breakdown.other / n;
+) -> Vec<RankSummary> {
+    let mut summaries: BTreeMap<u32, RankSummary> = BTreeMap::new();
+    for &rank in ranks {
+        summaries.insert(rank, own_numbers(ledger, rank));
     }
-    let mut time = CollectiveTime::default();
+    let mut times: BTreeMap<u32, CollectiveTime> = BTreeMap::new();
     for it in matched {
-        let Some(part) = it.parts.iter().find(|part| part.rank == rank) else { continue };
-        time.add(part.start, part.end, it.wait(part));
-        summary.collectives += 1;
-        summary.late += u64::from(it.last() == rank);
+        let meeting = it.meeting();
+        for part in &it.parts {
+            let time = times.entry(part.rank).or_default();
+            time.add(part.start, part.end, meeting.wait(part));
+            let Some(mine) = summaries.get_mut(&part.rank) else { continue };
+            mine.collectives += 1;
+            mine.late += u64::from(meeting.last == part.rank);
+        }
     }
-    let shares = time.shares();
-    let waits = waited_for.iter().filter(|((_, last), _)| *last == rank).map(|(_, it)| *it);
-    let waited_for = waits.fold(Ns::ZERO, Ns::saturating_add);
-    let n = i64::try_from(summary.steps.max(1)).unwrap_or(i64::MAX);
-    summary.wait = shares.wait / n;
-    summary.transfer = shares.transfer / n;
-    summary.waited_for = waited_for / n;
-    let memory = ledger.memory.iter().filter(|(key, _)| key.rank == rank);
-    summary.memory_peak = memory.map(|(_, it)| it.peak).max();
+    let mut waits: BTreeMap<u32, Ns> = BTreeMap::new();
+    for (&(_, last), &time) in waited_for {
+        let mine = waits.entry(last).or_default();
+        *mine = mine.saturating_add(time);
+    }
+    for (key, memory) in &ledger.memory {
+        let Some(mine) = summaries.get_mut(&key.rank) else { continue };
+        mine.memory_peak = mine.memory_peak.max(Some(memory.peak));
+    }
+    for (rank, mine) in &mut summaries {
+        let n = i64::try_from(mine.steps.max(1)).unwrap_or(i64::MAX);
+        let shares = times.remove(rank).unwrap_or_default().shares();
+        mine.wait = shares.wait / n;
+        mine.transfer = shares.transfer / n;
+        mine.waited_for = waits.get(rank).copied().unwrap_or_default() / n;
+    }
+    summaries.into_values().collect()
+}
+
+/// The numbers of a rank that need no other one.
+fn own_numbers(ledger: &Ledger, rank: u32) -> RankSummary {
+    let host = host_of(ledger, rank).to_owned();
+    let mut summary = RankSummary { rank, host, ..RankSummary::default() };
+    let Some(overview) = ledger.overviews.get(&rank) else { return summary };
+    summary.steps = overview.steps.len() as u64;
+    let n = i64::try_from(overview.steps.len().max(1)).unwrap_or(i64::MAX);
+    let breakdown = &overview.run.breakdown;
+    let compute = match overview.devices.values().any(|it| it.kernels != 0) {
+        true => breakdown.kernel,
+        false => breakdown.cpu,
+    };
+    summary.step = overview.run.time / n;
+    summary.compute = compute / n;
+    summary.loader = breakdown.data_loader / n;
+    summary.idle = breakdown.other / n;
     summary
+}
+
+/// The machine of a rank; empty where it is not known.
+pub(crate) fn host_of(ledger: &Ledger, rank: u32) -> &str {
+    ledger.communication.get(&rank).map_or("", |it| it.host.as_str())
 }

@@ -118,10 +118,11 @@ impl JobReplay {
         let mut queues: BTreeMap<(u32, bool, &ProcessGroup, Option<Route>), usize> =
             BTreeMap::new();
         for it in matched {
-            let arrival = it.all_began();
+            let meeting = it.meeting();
+            let arrival = meeting.all_began;
             for part in &it.parts {
                 let index = replay.ranks.get(&part.rank).copied()?;
-                let is_alone = it.is_alone(part);
+                let is_alone = meeting.is_alone(part);
                 let kind = replay.parts.len();
                 let (start, end) = (part.start, part.end.max(part.start));
                 events.push((start, 1, event(index, start, EventKind::Start(kind))));

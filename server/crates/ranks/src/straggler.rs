@@ -115,11 +115,15 @@ pub(crate) fn straggler(
     if by_step.len() > 1 {
         by_step.remove(&None);
     }
+    let steps = by_step.values().map(|waits| {
+        let all = waits.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
+        (waits, all)
+    });
+    let steps: Vec<(&BTreeMap<u32, Ns>, Ns)> = steps.collect();
     let net = |rank: u32| -> Vec<Ns> {
-        let net = by_step.values().map(|waits| {
+        let net = steps.iter().map(|(waits, all)| {
             let of = waits.get(&rank).copied().unwrap_or(Ns::ZERO);
-            let all = waits.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
-            of.saturating_add(of).saturating_sub(all)
+            of.saturating_add(of).saturating_sub(*all)
         });
         net.collect()
     };
@@ -135,7 +139,7 @@ pub(crate) fn straggler(
     let cause = cause(ledger, ranks, worst.rank, lateness);
     let is_explained = cause.as_ref().is_some_and(|it| {
         let explained = (it.here - it.others).as_f64();
-        let communicates = |part: &Part| part.line.as_ref() == Some(&it.line);
+        let communicates = |part: &Part| part.line.as_deref() == Some(&it.line);
         // Of a line that communicates the time depends on the other ranks, too; what it works on does not.
         let is_clear = it.reason.is_some()
             || ALONE_EXPLAINED * lateness.as_f64() <= explained
@@ -179,9 +183,10 @@ fn is_lasting(net: &[Ns], lateness: Ns, is_explained: bool) -> bool {
 fn waits_at(matched: &[Matched], standstills: &Standstills, rank: u32) -> Option<LineKey> {
     let mut by_line: BTreeMap<&LineKey, Ns> = BTreeMap::new();
     for it in matched {
+        let meeting = it.meeting();
         for part in &it.parts {
             let Some(line) = &part.line else { continue };
-            let causes = standstills.causes(it, part).into_iter();
+            let causes = standstills.causes(&meeting, part).into_iter();
             for (_, (from, until)) in causes.filter(|(cause, _)| *cause == rank) {
                 let waits = by_line.entry(line).or_default();
                 *waits = waits.saturating_add(until.saturating_sub(from));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ledger::Ns;
 
 use crate::matching::{Matched, Part};
-use crate::waits::Shares;
+use crate::waits::{Meeting, Shares};
 
 /// Instants of one rank: half-open intervals, which may overlap.
 #[derive(Debug, Default)]
@@ -65,12 +65,13 @@ impl Standstills {
     pub(crate) fn new(matched: &[Matched]) -> Self {
         let mut ranks: BTreeMap<u32, Vec<Standstill>> = BTreeMap::new();
         for it in matched {
+            let meeting = it.meeting();
             for part in &it.parts {
-                let blocked = part.blocked.before(it.wait(part));
+                let blocked = part.blocked.before(meeting.wait(part));
                 let [start, end] =
                     [blocked.from, blocked.until].map(|at| part.start.saturating_add(at));
                 if start < end {
-                    let waits_for = it.last();
+                    let waits_for = meeting.last;
                     ranks.entry(part.rank).or_default().push(Standstill { start, end, waits_for });
                 }
             }
@@ -87,11 +88,11 @@ impl Standstills {
         Self(ranks)
     }
 
-    /// For whom the rank of a part of `matched` waits in it, and when.
-    pub(crate) fn causes(&self, matched: &Matched, part: &Part) -> Vec<(u32, (Ns, Ns))> {
+    /// For whom the rank of a part of a collective waits in it, and when.
+    pub(crate) fn causes(&self, meeting: &Meeting<'_>, part: &Part) -> Vec<(u32, (Ns, Ns))> {
         let mut found = Vec::new();
-        let end = part.start.saturating_add(matched.wait(part));
-        self.follow(&mut vec![part.rank], matched.last(), (part.start, end), &mut found);
+        let end = part.start.saturating_add(meeting.wait(part));
+        self.follow(&mut vec![part.rank], meeting.last, (part.start, end), &mut found);
         found
     }
 
@@ -135,10 +136,11 @@ pub(crate) fn waited_for(
 ) -> BTreeMap<(Option<u32>, u32), Ns> {
     let mut waits: BTreeMap<(Option<u32>, u32), BTreeMap<u32, Instants>> = BTreeMap::new();
     for it in matched {
+        let meeting = it.meeting();
         // Also a rank for which nobody waits has been last.
-        waits.entry((it.step, it.last())).or_default();
+        waits.entry((it.step, meeting.last)).or_default();
         for part in &it.parts {
-            for (rank, time) in standstills.causes(it, part) {
+            for (rank, time) in standstills.causes(&meeting, part) {
                 let of_rank = waits.entry((it.step, rank)).or_default();
                 of_rank.entry(part.rank).or_default().0.push(time);
             }
@@ -180,7 +182,7 @@ mod tests {
         let mut time = CollectiveTime::default();
         for it in &matched {
             let part = &it.parts[0];
-            time.add(part.start, part.end, it.wait(part));
+            time.add(part.start, part.end, it.meeting().wait(part));
         }
         assert_eq!(time.shares(), Shares { wait: Ns(105), transfer: Ns(15) });
     }

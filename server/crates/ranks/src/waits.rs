@@ -2,7 +2,7 @@
 
 use ledger::Ns;
 
-use crate::matching::{Matched, Part};
+use crate::matching::{Matched, Part, Route};
 
 /// What one rank's part in a collective went to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,47 +13,56 @@ pub(crate) struct Shares {
     pub(crate) transfer: Ns,
 }
 
-impl Matched {
+/// When the ranks of a collective were all there. It is found once for all parts, of which there are as many as ranks.
+#[derive(Debug, Clone, Copy)]
+pub struct Meeting<'a> {
+    matched: &'a Matched,
     /// When the last rank began.
-    pub(crate) fn all_began(&self) -> Ns {
-        self.parts.iter().map(|it| it.start).max().unwrap_or(Ns::ZERO)
-    }
-
+    pub all_began: Ns,
     /// The rank that began last; of several, the one with the lowest number.
-    #[must_use]
-    pub fn last(&self) -> u32 {
-        let last = self.parts.iter().max_by_key(|it| (it.start, std::cmp::Reverse(it.rank)));
-        last.map_or(0, |it| it.rank)
-    }
+    pub last: u32,
+}
 
-    /// How long the rank of a part of this collective waited for others; the rest of the part is transfer. What was sent before the
+impl Meeting<'_> {
+    /// How long the rank of a part of the collective waited for others; the rest of the part is transfer. What was sent before the
     /// receiver was there was buffered for it: such a sender did not wait.
     #[must_use]
     pub fn wait(&self, part: &Part) -> Ns {
         if self.is_buffered(part) {
             return Ns::ZERO;
         }
-        self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO)
+        self.all_began.min(part.end).saturating_sub(part.start).max(Ns::ZERO)
     }
 
     /// Whether a part is the sending of a message, and over before the receiver began.
     fn is_buffered(&self, part: &Part) -> bool {
-        self.route.is_some_and(|it| it.source == part.rank) && part.end < self.all_began()
+        let is_sender = |it: Route| it.source == part.rank;
+        self.matched.route.is_some_and(is_sender) && part.end < self.all_began
     }
 
     /// Whether a part needed nothing of the other ranks.
     pub(crate) fn is_alone(&self, part: &Part) -> bool {
-        match self.route {
+        match self.matched.route {
             Some(_) => self.is_buffered(part),
-            None => !self.kind.is_synchronising() && part.end <= self.all_began(),
+            None => !self.matched.kind.is_synchronising() && part.end <= self.all_began,
         }
+    }
+}
+
+impl Matched {
+    /// When its ranks were all there.
+    #[must_use]
+    pub fn meeting(&self) -> Meeting<'_> {
+        let last = self.parts.iter().max_by_key(|it| (it.start, std::cmp::Reverse(it.rank)));
+        let (all_began, last) = last.map_or((Ns::ZERO, 0), |it| (it.start, it.rank));
+        Meeting { matched: self, all_began, last }
     }
 
     /// How long it took from when all had begun until it was done on all.
     #[must_use]
     pub fn transfer(&self) -> Ns {
         let end = self.parts.iter().map(|it| it.end).max().unwrap_or(Ns::ZERO);
-        end.saturating_sub(self.all_began()).max(Ns::ZERO)
+        end.saturating_sub(self.meeting().all_began).max(Ns::ZERO)
     }
 
     /// What bus bandwidth is of algorithm bandwidth here; `None` unless the parts of all ranks of the group are recorded. Where
@@ -120,12 +129,12 @@ mod tests {
         };
         let shares = it.parts.iter().map(|part| {
             let mut time = CollectiveTime::default();
-            time.add(part.start, part.end, it.wait(part));
+            time.add(part.start, part.end, it.meeting().wait(part));
             time.shares()
         });
         let expect = |wait, transfer| Shares { wait: Ns(wait), transfer: Ns(transfer) };
         assert_eq!(shares.collect::<Vec<_>>(), [expect(100, 30), expect(0, 31), expect(60, 29)]);
-        assert_eq!((it.last(), it.transfer()), (1, Ns(31)));
+        assert_eq!((it.meeting().last, it.transfer()), (1, Ns(31)));
     }
 
     #[test]
@@ -142,7 +151,7 @@ mod tests {
         };
         let part = &it.parts[0];
         let mut time = CollectiveTime::default();
-        time.add(part.start, part.end, it.wait(part));
+        time.add(part.start, part.end, it.meeting().wait(part));
         assert_eq!(time.shares(), Shares { wait: Ns(10), transfer: Ns(0) });
     }
 }

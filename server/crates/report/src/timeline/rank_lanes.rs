@@ -71,18 +71,19 @@ impl RankLanes {
         let mut rows: FxHashMap<RankSpan<'_>, u32> = FxHashMap::default();
         let mut lanes: Vec<Vec<LaneSpan>> = vec![Vec::new(); self.ranks.len()];
         for it in &self.collectives.matched {
+            let meeting = it.meeting();
             for part in &it.parts {
                 let Ok(lane) = self.ranks.binary_search(&part.rank) else { continue };
                 let [start, end] = [part.start, part.end].map(|at| at.saturating_add(self.shift));
-                let all_began = start.saturating_add(it.wait(part));
+                let all_began = start.saturating_add(meeting.wait(part));
                 for (part_of_it, start, end) in [
-                    (CollectivePart::WaitsFor(it.last()), start, all_began),
+                    (CollectivePart::WaitsFor(meeting.last), start, all_began),
                     (CollectivePart::Transfers, all_began, end),
                 ] {
                     if end <= start || end <= from || to <= start {
                         continue;
                     }
-                    let (line, collective) = (part.line.as_ref(), it.kind.name());
+                    let (line, collective) = (part.line.as_deref(), it.kind.name());
                     let name = RankSpan { line, collective, part: part_of_it };
                     let row = *rows.entry(name).or_insert_with(|| {
                         names.push(name);
