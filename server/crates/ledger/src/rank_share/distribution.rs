@@ -21,7 +21,7 @@ pub(super) struct TimeDistribution {
 /// Buckets of times from one power of two to the next.
 const N_BUCKETS: u32 = 16;
 
-/// The digits that tell these apart.
+/// The binary digits of their numbers.
 const BUCKET_BITS: u32 = N_BUCKETS.ilog2();
 
 /// The number of the bucket that a time is in: up to 32 ns each has its own, above each is a sixteenth of a power of two wide, as
