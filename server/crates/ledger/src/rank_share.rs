@@ -16,7 +16,7 @@ use list::ShareList;
 pub use share::RankShare;
 
 /// What a line costs by rank. The books of a run of many ranks grow with its lines, and with the few lines that a rank spends its
-/// time on, but not with ranks times lines: where a line is small on more than [`MAX_SMALL`] ranks, these are not kept apart.
+/// time on, but not with ranks times lines: where a line is small on more than 64 ranks, these are not kept apart.
 ///
 /// Whether a line is small on a rank is decided by what was recorded of that rank alone, so that it makes no difference in which
 /// order ranks are added.
