@@ -53,6 +53,7 @@ pub(crate) mod builder;
 mod constants;
 mod expressions;
 mod identifiers;
+mod known_names;
 mod lasting;
 mod lines;
 pub(crate) mod mentions;

@@ -7,6 +7,7 @@ use ruff_python_ast::{Expr, ExprAttribute, ExprName, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::{Constant, FlowParameter, ParameterTest};
+use super::known_names::{Held, KnownNames};
 use super::lasting::{FunctionAssignments, LastingTest};
 use super::lines::LinesByVersion;
 use super::{Access, Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
@@ -38,6 +39,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     resume_points: Vec<u32>,
     /// What the function assigns, which says which conditions last.
     assignments: FunctionAssignments<'a>,
+    /// What names hold at `at`, as far as that is known.
+    pub(super) known: KnownNames<'a>,
     parameters: Vec<FlowParameter>,
     decisions: Vec<DraftDecision>,
     /// Where the next node goes on from; `None` behind a jump.
@@ -125,6 +128,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             exceptional: Vec::new(),
             resume_points: Vec::new(),
             assignments: FunctionAssignments::of(code),
+            known: KnownNames::default(),
             parameters: match code {
                 ScopeCode::Def(def) => FlowParameter::all(&def.parameters),
                 _ => Vec::new(),
@@ -262,20 +266,56 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
     }
 
+    /// What a name holds here. The variables of a comprehension are others.
+    pub(super) fn known(&self, name: &str) -> Option<Held> {
+        self.known.get(name).filter(|_| self.inlined.is_none())
+    }
+
+    /// What an expression evaluates to.
+    pub(super) fn held(&mut self, expr: &Expr) -> Option<Held> {
+        if self.is_tensor(expr) {
+            return Some(Held::Tensor);
+        }
+        self.is_plain(expr).then_some(Held::Plain)
+    }
+
+    /// Notes what a target is assigned.
+    pub(super) fn hold(&mut self, target: &'a Expr, held: Option<Held>) {
+        guarded(|| match target {
+            Expr::Name(it) if self.inlined.is_none() => {
+                let is_shared = self.assignments.is_shared(&it.id);
+                self.known.set(&it.id, held.filter(|_| !is_shared));
+            }
+            Expr::Starred(it) => self.hold(&it.value, Some(Held::Plain)),
+            Expr::Tuple(it) => it.elts.iter().for_each(|it| self.hold(it, held)),
+            Expr::List(it) => it.elts.iter().for_each(|it| self.hold(it, held)),
+            _ => {}
+        });
+    }
+
+    /// Nothing is known from here on of the names that are bound in a part of the text.
+    pub(super) fn forget_bound_in(&mut self, range: TextRange) {
+        for name in self.assignments.bound_in(range) {
+            self.known.set(name, None);
+        }
+    }
+
     /// Whether an expression is a tensor for sure, as far as the text shows.
     pub(super) fn is_tensor(&mut self, expr: &Expr) -> bool {
         if let Some(known) = self.tensors.get(&expr.range()) {
             return *known;
         }
         let is_tensor = guarded(|| match expr {
-            Expr::Name(it) => match self.binding(&it.id) {
-                Binding::Variable { values, .. } => {
+            Expr::Name(it) => match (self.known(&it.id), self.binding(&it.id)) {
+                (Some(held), _) => held == Held::Tensor,
+                (None, Binding::Variable { values, .. }) => {
                     values.iter().any(AssignedValue::is_tensor)
                         && values.iter().all(|it| it.is_tensor() || *it == AssignedValue::Computed)
                 }
                 _ => false,
             },
             Expr::BinOp(it) => self.is_tensor(&it.left) || self.is_tensor(&it.right),
+            Expr::If(it) => self.is_tensor(&it.body) && self.is_tensor(&it.orelse),
             Expr::UnaryOp(it) => it.op != UnaryOp::Not && self.is_tensor(&it.operand),
             Expr::Compare(it) => {
                 it.ops.iter().all(|op| !is_of_objects(*op)) && self.is_tensor(&it.left)
@@ -311,13 +351,15 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             return *known;
         }
         let is_plain = guarded(|| match expr {
-            Expr::Name(it) => match self.binding(&it.id) {
-                Binding::Variable { values, .. } => {
+            Expr::Name(it) => match (self.known(&it.id), self.binding(&it.id)) {
+                (Some(held), _) => held == Held::Plain,
+                (None, Binding::Variable { values, .. }) => {
                     !values.is_empty() && values.iter().all(AssignedValue::is_plain)
                 }
                 _ => false,
             },
             Expr::BinOp(it) => self.is_plain(&it.left) && self.is_plain(&it.right),
+            Expr::If(it) => self.is_plain(&it.body) && self.is_plain(&it.orelse),
             Expr::UnaryOp(it) => self.is_plain(&it.operand),
             Expr::Compare(it) => {
                 self.is_plain(&it.left) && it.comparators.iter().all(|it| self.is_plain(it))

@@ -7,6 +7,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::FlowBuilder;
+use super::known_names::Held;
 use super::lines::LinesByVersion;
 use super::{
     Access, BinaryOp, Binding, CallArguments, Callee, CompareOp, Index, Iteration, SiteKind,
@@ -79,7 +80,11 @@ impl<'a> FlowBuilder<'_, 'a> {
                 let decided = self.bool_op(it);
                 self.at = self.merge(self.at, decided);
             }
-            Expr::Named(it) => self.expr(&it.value),
+            Expr::Named(it) => {
+                self.expr(&it.value);
+                // Whether the way comes by here is open.
+                self.forget_bound_in(it.range);
+            }
             Expr::Lambda(it) => {
                 if let Some(parameters) = &it.parameters {
                     self.defaults(parameters);
@@ -89,10 +94,10 @@ impl<'a> FlowBuilder<'_, 'a> {
                 let (then, otherwise) = (self.join(), self.join());
                 self.condition(&it.test, then, otherwise);
                 self.at = Some(then);
-                self.expr(&it.body);
+                self.expr_where(&it.test, true, &it.body);
                 let end = self.at;
                 self.at = Some(otherwise);
-                self.expr(&it.orelse);
+                self.expr_where(&it.test, false, &it.orelse);
                 self.at = self.merge(end, self.at);
             }
             Expr::Dict(it) => {
@@ -159,6 +164,14 @@ impl<'a> FlowBuilder<'_, 'a> {
         }
     }
 
+    /// Evaluates an expression where `test` holds, or where it does not.
+    fn expr_where(&mut self, test: &'a Expr, holds: bool, expr: &'a Expr) {
+        let mark = self.known.mark();
+        self.known.narrow(test, holds);
+        self.expr(expr);
+        self.known.unlearn(mark);
+    }
+
     /// Evaluates a condition, and goes to `then` if it holds, else to `otherwise`. As CPython's `compiler_jump_if`.
     pub(super) fn condition(&mut self, test: &'a Expr, then: u32, otherwise: u32) {
         guarded(|| self.condition_here(test, then, otherwise));
@@ -172,6 +185,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
             Expr::BoolOp(it) => {
                 let Some((last, others)) = it.values.split_last() else { return };
+                let mark = self.known.mark();
                 for value in others {
                     let next = self.join();
                     match it.op {
@@ -179,8 +193,10 @@ impl<'a> FlowBuilder<'_, 'a> {
                         BoolOp::Or => self.condition(value, then, next),
                     }
                     self.at = Some(next);
+                    self.known.narrow(value, it.op == BoolOp::And);
                 }
-                return self.condition(last, then, otherwise);
+                self.condition(last, then, otherwise);
+                return self.known.unlearn(mark);
             }
             Expr::If(it) => {
                 let (body, orelse) = (self.join(), self.join());
@@ -401,8 +417,10 @@ impl<'a> FlowBuilder<'_, 'a> {
         if let Expr::Name(name) = &*it.value
             && let Binding::Variable { values, .. } = self.binding(&name.id)
         {
-            index.is_of_plain |=
-                !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain);
+            index.is_of_plain |= match self.known(&name.id) {
+                Some(held) => held == Held::Plain,
+                None => !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain),
+            };
         }
         if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
             index.is_number = self.is_plain(&it.slice);

@@ -13,12 +13,12 @@
 use std::collections::{HashMap, HashSet};
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{CmpOp, Expr, ExprContext, ExprName, Stmt};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_python_ast::{CmpOp, ExceptHandler, Expr, ExprContext, ExprName, Pattern, Stmt};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::Constant;
 use crate::collect::is_self;
-use crate::semantic::ScopeCode;
+use crate::semantic::{ScopeCode, imported};
 use crate::stack_guard::guarded;
 use crate::values::is_hyperparameter;
 
@@ -34,6 +34,10 @@ pub(super) struct FunctionAssignments<'a> {
     attributes: HashSet<&'a str>,
     /// Keys of hyperparameters.
     hyperparameters: HashSet<&'a str>,
+    /// Where names are bound, in this function and those in it, in order.
+    bound: Vec<(TextSize, &'a str)>,
+    /// Names that belong to a function around this one, or that one within it assigns.
+    shared: HashSet<&'a str>,
     n_loops: u32,
     /// Whether what is being walked is assigned a truth value.
     is_truth: bool,
@@ -60,11 +64,29 @@ pub(super) struct LastingTest<'e> {
 impl<'a> FunctionAssignments<'a> {
     pub(super) fn of(code: ScopeCode<'a>) -> Self {
         let mut walk = Self::default();
-        if let ScopeCode::Def(def) = code {
-            walk.parameters.extend(def.parameters.iter().map(|it| it.name().as_str()));
-            walk.visit_body(&def.body);
+        match code {
+            ScopeCode::Def(def) => {
+                walk.parameters.extend(def.parameters.iter().map(|it| it.name().as_str()));
+                walk.visit_body(&def.body);
+            }
+            ScopeCode::Module(module) => walk.visit_body(&module.body),
+            ScopeCode::Class(class) => walk.visit_body(&class.body),
+            ScopeCode::Lambda(_) | ScopeCode::Comprehension(_) => {}
         }
+        walk.bound.sort_by_key(|it| it.0);
         walk
+    }
+
+    /// The names that are bound in a part of the text.
+    pub(super) fn bound_in(&self, range: TextRange) -> impl Iterator<Item = &'a str> {
+        let from = self.bound.partition_point(|it| it.0 < range.start());
+        let to = self.bound.partition_point(|it| it.0 < range.end());
+        self.bound[from..to].iter().map(|it| it.1)
+    }
+
+    /// Whether other functions may assign a name meanwhile.
+    pub(super) fn is_shared(&self, name: &str) -> bool {
+        self.shared.contains(name)
     }
 
     /// What `test` asks; `None` if the answer may change.
@@ -176,6 +198,16 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
             Stmt::Assign(it) => is_truth(&it.value),
             _ => false,
         };
+        match stmt {
+            Stmt::FunctionDef(it) => self.bound.push((it.name.start(), &it.name)),
+            Stmt::ClassDef(it) => self.bound.push((it.name.start(), &it.name)),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                self.bound.extend(imported(stmt).into_iter().map(|it| (it.range.start(), it.name)));
+            }
+            Stmt::Global(it) => self.shared.extend(it.names.iter().map(|it| it.as_str())),
+            Stmt::Nonlocal(it) => self.shared.extend(it.names.iter().map(|it| it.as_str())),
+            _ => {}
+        }
         guarded(|| source_order::walk_stmt(self, stmt));
         self.n_loops -= u32::from(is_loop);
     }
@@ -184,6 +216,7 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
         match expr {
             Expr::Name(it) if it.ctx != ExprContext::Load => {
                 let (first, is_once, is_truth) = (it.start(), self.n_loops == 0, self.is_truth);
+                self.bound.push((first, &it.id));
                 let bound = self.names.entry(&it.id);
                 bound
                     .and_modify(|it| (it.first, it.is_once) = (it.first.min(first), false))
@@ -199,6 +232,23 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
             _ => {}
         }
         guarded(|| source_order::walk_expr(self, expr));
+    }
+
+    fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {
+        let ExceptHandler::ExceptHandler(it) = handler;
+        self.bound.extend(it.name.iter().map(|it| (it.start(), it.as_str())));
+        source_order::walk_except_handler(self, handler);
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        let name = match pattern {
+            Pattern::MatchAs(it) => it.name.as_ref(),
+            Pattern::MatchStar(it) => it.name.as_ref(),
+            Pattern::MatchMapping(it) => it.rest.as_ref(),
+            _ => None,
+        };
+        self.bound.extend(name.map(|it| (it.start(), it.as_str())));
+        guarded(|| source_order::walk_pattern(self, pattern));
     }
 }
 

@@ -8,9 +8,12 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::{FlowBuilder, Jump};
+use super::known_names::{Changes, Held};
 use super::lines::LinesByVersion;
 use super::{Access, CompareOp, ImportForm, Index, Iteration, SiteKind, expressions};
+use crate::collect::is_tensor_type;
 use crate::stack_guard::guarded;
+use crate::values::is_sizes;
 
 impl<'a> FlowBuilder<'_, 'a> {
     pub(super) fn body(&mut self, body: &'a [Stmt]) {
@@ -32,7 +35,10 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.close_iterators(Jump::Return, line);
                 self.jump(Jump::Return);
             }
-            Stmt::Delete(it) => it.targets.iter().for_each(|it| self.target(it, Access::Delete)),
+            Stmt::Delete(it) => {
+                it.targets.iter().for_each(|it| self.target(it, Access::Delete));
+                self.forget_bound_in(it.range);
+            }
             Stmt::Assign(it) => {
                 self.expr(&it.value);
                 // `a, b = b, a` unpacks what is known to be a tuple.
@@ -47,6 +53,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                     }
                     _ => self.target(target, Access::Store),
                 });
+                it.targets.iter().for_each(|target| self.hold_value(target, &it.value));
             }
             Stmt::AugAssign(it) => self.augmented(it, line),
             Stmt::AnnAssign(it) => self.annotated(it),
@@ -73,6 +80,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             Stmt::Import(it) => {
                 let kind = SiteKind::Import(ImportForm::Module);
                 self.site(kind, LinesByVersion::same(line), it.range);
+                self.forget_bound_in(it.range);
             }
             Stmt::ImportFrom(it) => {
                 let form = match it.level {
@@ -80,6 +88,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                     _ => ImportForm::RelativeNames,
                 };
                 self.site(SiteKind::Import(form), LinesByVersion::same(line), it.range);
+                self.forget_bound_in(it.range);
             }
             Stmt::Expr(it) => self.expr(&it.value),
             Stmt::Break(_) => {
@@ -106,6 +115,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         if let Some(function) = self.scopes.number(def) {
             self.decorate(&def.decorator_list, function, line);
         }
+        self.known.set(&def.name, None);
     }
 
     fn class(&mut self, class: &'a StmtClassDef, line: u32) {
@@ -118,6 +128,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.site(SiteKind::ClassDef { function }, LinesByVersion::same(line), head);
             self.decorate(&class.decorator_list, function, line);
         }
+        self.known.set(&class.name, None);
     }
 
     fn decorate(&mut self, decorators: &[Decorator], function: usize, line: u32) {
@@ -150,6 +161,12 @@ impl<'a> FlowBuilder<'_, 'a> {
         let op = expressions::binary(it.op);
         self.site(SiteKind::Operator { op, in_place: true }, LinesByVersion::same(line), it.range);
         self.works_on([&*it.target, &*it.value]);
+        let held = match (self.held(&it.target), self.held(&it.value)) {
+            (Some(Held::Tensor), _) | (_, Some(Held::Tensor)) => Some(Held::Tensor),
+            (Some(Held::Plain), Some(Held::Plain)) => Some(Held::Plain),
+            _ => None,
+        };
+        self.hold(&it.target, held);
         match &*it.target {
             Expr::Attribute(target) => self.attribute(target, Access::Store, false),
             Expr::Subscript(target) => self.subscript(target, Access::Store),
@@ -161,6 +178,10 @@ impl<'a> FlowBuilder<'_, 'a> {
         if let Some(value) = &it.value {
             self.expr(value);
             self.target(&it.target, Access::Store);
+            match is_tensor_type(&it.annotation) {
+                true => self.hold(&it.target, Some(Held::Tensor)),
+                false => self.hold_value(&it.target, value),
+            }
         } else if let Expr::Attribute(target) = &*it.target {
             self.expr(&target.value);
         } else if let Expr::Subscript(target) = &*it.target {
@@ -169,6 +190,45 @@ impl<'a> FlowBuilder<'_, 'a> {
         }
         if self.keeps_annotations && !self.scopes.lazy_annotations {
             self.expr(&it.annotation);
+        }
+    }
+
+    /// Notes what a target holds that is assigned `value`.
+    fn hold_value(&mut self, target: &'a Expr, value: &'a Expr) {
+        let (names, values) = match (target, value) {
+            (Expr::Tuple(names), Expr::Tuple(values)) => (&names.elts, &values.elts),
+            // What is unpacked: the sizes of a tensor, or tensors, if it is one.
+            (Expr::Tuple(_) | Expr::List(_), _) => {
+                let held = if is_sizes(value) { Some(Held::Plain) } else { self.held(value) };
+                let is_known = held == Some(Held::Tensor) || is_sizes(value);
+                return self.hold(target, held.filter(|_| is_known));
+            }
+            _ => {
+                let held = self.held(value);
+                return self.hold(target, held);
+            }
+        };
+        let is_one_by_one = names.len() == values.len() && !names.iter().any(Expr::is_starred_expr);
+        let held = values.iter().map(|it| self.held(it).filter(|_| is_one_by_one));
+        let held: Vec<_> = held.collect();
+        for (row, name) in names.iter().enumerate() {
+            self.hold(name, held.get(row).copied().flatten());
+        }
+    }
+
+    /// Notes what the variables of a loop hold.
+    fn hold_elements(&mut self, target: &'a Expr, iterable: &'a Expr) {
+        let called = iterable.as_call_expr().and_then(|it| it.func.as_name_expr());
+        match (called.map(|it| it.id.as_str()), target) {
+            (Some("range"), _) => self.hold(target, Some(Held::Plain)),
+            (Some("enumerate"), Expr::Tuple(it)) => {
+                self.hold(target, None);
+                it.elts.first().into_iter().for_each(|it| self.hold(it, Some(Held::Plain)));
+            }
+            _ => {
+                let is_tensor = self.is_tensor(iterable);
+                self.hold(target, is_tensor.then_some(Held::Tensor));
+            }
         }
     }
 
@@ -218,8 +278,12 @@ impl<'a> FlowBuilder<'_, 'a> {
         }
         let (step, end) = (self.at, self.join());
         self.open_loop(end, next, Some(&it.iter));
+        self.forget_bound_in(it.range);
+        let mark = self.known.mark();
         self.target(&it.target, Access::Store);
+        self.hold_elements(&it.target, &it.iter);
         self.body(&it.body);
+        self.known.take_back(mark);
         self.go_to(next);
         self.close_loop();
         self.at = step;
@@ -232,12 +296,16 @@ impl<'a> FlowBuilder<'_, 'a> {
         let (top, step, orelse, end) = (self.join(), self.join(), self.join(), self.join());
         self.go_to(top);
         self.at = Some(top);
+        self.forget_bound_in(it.range);
         let is_while = std::mem::replace(&mut self.is_while, true);
         self.condition(&it.test, step, orelse);
         self.is_while = is_while;
         self.open_loop(end, top, None);
         self.at = Some(step);
+        let mark = self.known.mark();
+        self.known.narrow(&it.test, true);
         self.body(&it.body);
+        self.known.take_back(mark);
         self.go_to(top);
         self.close_loop();
         self.at = Some(orelse);
@@ -248,29 +316,48 @@ impl<'a> FlowBuilder<'_, 'a> {
 
     fn if_chain(&mut self, it: &'a StmtIf) {
         let end = self.join();
-        let mut otherwise = self.branch(&it.test, &it.body, end);
+        let mark = self.known.mark();
+        let mut ways = Vec::new();
+        let mut otherwise = self.branch(&it.test, &it.body, end, &mut ways);
+        let mut is_open = true;
         for clause in &it.elif_else_clauses {
             self.at = Some(otherwise);
             let line = self.line_of(clause);
             (self.here, self.here_310) = (line, line);
             if let Some(test) = &clause.test {
-                otherwise = self.branch(test, &clause.body, end);
+                otherwise = self.branch(test, &clause.body, end, &mut ways);
             } else {
                 self.body(&clause.body);
+                is_open = self.at.is_some();
                 otherwise = self.join();
                 self.go_to(end);
             }
         }
+        let last = self.known.take_back(mark);
+        ways.extend(is_open.then_some(last));
+        self.known.meet(ways);
         self.link(Some(otherwise), end);
         self.at = Some(end);
     }
 
-    /// Runs `body` if the test holds, and goes to `end`. Where it goes on if it does not hold is returned.
-    fn branch(&mut self, test: &'a Expr, body: &'a [Stmt], end: u32) -> u32 {
+    /// Runs `body` if the test holds, and goes to `end`, if it gets there: `ways` has what is known of those that do. Where it goes on
+    /// if the test does not hold is returned.
+    fn branch(
+        &mut self,
+        test: &'a Expr,
+        body: &'a [Stmt],
+        end: u32,
+        ways: &mut Vec<Changes<'a>>,
+    ) -> u32 {
         let (then, otherwise) = (self.join(), self.join());
         self.condition(test, then, otherwise);
         self.at = Some(then);
+        let mark = self.known.mark();
+        self.known.narrow(test, true);
         self.body(body);
+        let way = self.known.take_back(mark);
+        ways.extend(self.at.is_some().then_some(way));
+        self.known.narrow(test, false);
         self.go_to(end);
         otherwise
     }
@@ -288,6 +375,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         let open = self.open_finally();
         if let Some(target) = &item.optional_vars {
             self.target(target, Access::Store);
+            self.hold(target, None);
         }
         guarded(|| self.with_items(with, others, line));
         let last = with.body.last().map_or(line, |stmt| self.line_of(stmt));
@@ -301,10 +389,17 @@ impl<'a> FlowBuilder<'_, 'a> {
     }
 
     fn try_block(&mut self, it: &'a StmtTry) {
+        self.try_here(it);
+        self.forget_bound_in(it.range);
+    }
+
+    fn try_here(&mut self, it: &'a StmtTry) {
+        let mark = self.known.mark();
         let open = (!it.finalbody.is_empty()).then(|| self.open_finally());
         if it.handlers.is_empty() {
             self.body(&it.body);
             self.body(&it.orelse);
+            self.forget_all(mark, it.range);
         } else {
             let (handlers, end) = (self.join(), self.join());
             let caught = it.handlers.iter().flat_map(caught_by).collect();
@@ -313,6 +408,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.body(&it.body);
             (self.on_exception, self.caught) = (outer, caught);
             self.body(&it.orelse);
+            self.forget_all(mark, it.range);
             let goes_on = self.at.is_some();
             self.go_to(end);
             self.at = Some(handlers);
@@ -322,6 +418,12 @@ impl<'a> FlowBuilder<'_, 'a> {
         if let Some(open) = open {
             self.close_finally(open, false, |this| this.body(&it.finalbody));
         }
+    }
+
+    /// Takes back what was learned since `mark`, where it is open how far the way got.
+    fn forget_all(&mut self, mark: usize, range: TextRange) {
+        self.known.take_back(mark);
+        self.forget_bound_in(range);
     }
 
     /// Whether it goes on at `end` behind one of the handlers.
@@ -335,7 +437,9 @@ impl<'a> FlowBuilder<'_, 'a> {
             (self.here, self.here_310) = (line, line);
             self.exprs(handler.type_.as_deref());
             let tested = self.at;
+            let mark = self.known.mark();
             self.body(&handler.body);
+            self.forget_all(mark, handler.range);
             goes_on |= self.at.is_some();
             self.go_to(end);
             let handled = self.at.filter(|_| it.is_star);
@@ -349,6 +453,8 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.expr(&it.subject);
         let end = self.join();
         for case in &it.cases {
+            self.forget_bound_in(it.range);
+            let mark = self.known.mark();
             let fails = self.join();
             self.pattern(&case.pattern, fails);
             if let Some(guard) = &case.guard {
@@ -357,6 +463,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.at = Some(holds);
             }
             self.body(&case.body);
+            self.known.take_back(mark);
             self.go_to(end);
             self.at = Some(fails);
         }
