@@ -143,6 +143,7 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
             // Whatever is called may be a class.
             Certainty::Anything => costs.skip_unknown_call,
             _ if site.target.is_generator => 0,
+            _ if site.target.is_memoized => costs.skip_memoized,
             _ if site.target.is_class => costs.skip_class,
             Certainty::Attribute => costs.skip_attribute_call,
             Certainty::Method | Certainty::Imported => costs.skip_method,
@@ -809,7 +810,9 @@ fn owned(certainty: Certainty, callee: &Callee, owner: Owner, costs: &Costs) -> 
 
 fn operator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
     let cost = operator_of(site, name, costs)?;
-    Some(if site.is_plain { cost + costs.plain_operator } else { cost })
+    // That the text is wrong is unlikely once: it says so of the truth of a comparison where it says so of the comparison.
+    let is_known = *site.kind == SiteKind::TruthTest && site.goes_on;
+    Some(if site.is_plain && !is_known { cost + costs.plain_operator } else { cost })
 }
 
 fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {

@@ -11,7 +11,7 @@ use crate::definitions::Start;
 use crate::facts::{Classes, Expression, expressions};
 use crate::generators::{self, GeneratorProgress};
 use crate::keys::{ChildKey, KeyId, Keys};
-use crate::learn::Learned;
+use crate::learn::{Learned, Teachers};
 
 const UNREACHABLE: u32 = u32::MAX / 4;
 
@@ -99,9 +99,13 @@ impl<'a> Prior<'a> {
         }
     }
 
-    /// What is learned for all sites together that say the same as `site`.
-    pub(crate) fn shared(&self, site: u32) -> Option<&str> {
-        self.expressions.get(site as usize)?.shared.as_deref()
+    /// Which other sites teach something about `site`.
+    pub(crate) fn teachers(&self, site: u32) -> Teachers<'_> {
+        let expression = self.expressions.get(site as usize);
+        Teachers {
+            same: expression.and_then(|it| it.shared.as_deref()),
+            receiver: expression.and_then(|it| it.receiver),
+        }
     }
 }
 
@@ -162,7 +166,7 @@ impl<'a> Aligner<'a> {
     ) -> Self {
         let skip_costs = (0_u32..).zip(&prior.skip_costs).map(|(site, &cost)| match cost {
             IMPASSABLE => IMPASSABLE,
-            _ => learned.skip_cost(code_index, site, prior.shared(site), cost),
+            _ => learned.skip_cost(code_index, site, prior.teachers(site), cost),
         });
         Self {
             prior,
@@ -729,7 +733,7 @@ impl<'a> Aligner<'a> {
         let of_key = self.candidates.entry(child.key).or_insert_with(|| {
             let of_key = prior.emissions.get(&child.key).map_or(&[][..], Vec::as_slice);
             let learn = |&(site, cost): &(u32, u32)| {
-                let shared = prior.shared(site);
+                let shared = prior.teachers(site).same;
                 (site, learned.emission(code_index, site, shared, child.key, cost))
             };
             of_key.iter().map(learn).collect()

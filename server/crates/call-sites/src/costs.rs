@@ -70,6 +70,8 @@ costs! {
     skip_defined = 12,
     /// Skipping a call of a method of modules that is a generator.
     skip_generator = 2,
+    /// Skipping a call of a function that keeps what it returned.
+    skip_memoized = 1,
     /// Skipping a comprehension that is a function: its frame is recorded.
     skip_comprehension = 8,
     /// Skipping an operator or comparison: as often on numbers as on tensors.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pysource::flow::{
-    Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, SiteKind, calls_for_each,
+    Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, Site, SiteKind, calls_for_each,
 };
 use pysource::{AssignedValue, Function, FunctionKind, Module};
 use recorded::RecordedSources;
@@ -27,6 +27,10 @@ pub(crate) struct Expression<'a> {
     pub(crate) is_plain: bool,
     /// Whether it is an operator, a comparison or a test of truth on a tensor.
     pub(crate) is_of_tensor: bool,
+    /// Whether it is an operator, a comparison or a test of truth that works on what the one before it gives.
+    pub(crate) goes_on: bool,
+    /// The first call in the function of a method of the same object that is not known, if it calls one.
+    pub(crate) receiver: Option<u32>,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
@@ -68,6 +72,8 @@ pub(crate) struct CallTarget<'a> {
     pub(crate) is_class: bool,
     /// Whether it calls a function that has a decorator.
     pub(crate) is_decorated: bool,
+    /// Whether it calls a function whose results are kept, so that most calls leave nothing.
+    pub(crate) is_memoized: bool,
     /// Whether it calls a generator function, which leaves nothing: the generator runs later.
     pub(crate) is_generator: bool,
     /// How far what is called is known.
@@ -115,6 +121,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
     let class = Lineage::of(code, classes);
     let flow = &code.flow;
     let sites = flow.sites.iter().enumerate();
+    let mut receivers: FxHashMap<&str, u32> = FxHashMap::default();
     sites
         .map(|(at, site)| {
             let (mut target, mut attribute, mut shared) =
@@ -178,6 +185,8 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 mentions: flow.mentions(site),
                 is_plain: site.is_plain,
                 is_of_tensor: site.is_of_tensor,
+                goes_on: site.goes_on,
+                receiver: receiver(site).map(|name| *receivers.entry(name).or_insert(at as u32)),
                 target,
                 is_builtin_iterable,
                 is_made_by_type,
@@ -189,6 +198,17 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
             }
         })
         .collect()
+}
+
+/// The variable whose method a site calls.
+fn receiver(site: &Site) -> Option<&str> {
+    match &site.kind {
+        SiteKind::Call { callee, .. } => match (&*callee.path, &callee.binding) {
+            ([owner, _], Binding::Variable { .. }) if owner != "self" => Some(owner),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The generator expression made just before the site at `at`, in the same function.
@@ -218,7 +238,9 @@ impl<'a> CallTarget<'a> {
                 target.certainty = Certainty::Defined;
                 if let Some(function) = class.module.functions().get(function) {
                     target.is_class = function.kind == FunctionKind::Class;
-                    target.is_decorated = function.first_line != function.def_line;
+                    target.is_memoized = function.is_memoized;
+                    target.is_decorated =
+                        function.first_line != function.def_line && !function.is_memoized;
                 }
             }
             (1, Binding::Imported { name }) => {

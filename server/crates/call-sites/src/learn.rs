@@ -18,6 +18,15 @@ const UNSEEN: f64 = 0.5;
 /// How many observations the prior weighs as much as.
 const PRIOR_WEIGHT: f64 = 2.0;
 
+/// Which other sites teach something about a site.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Teachers<'a> {
+    /// What all sites say that say the same.
+    pub(crate) same: Option<&'a str>,
+    /// Of a call of a method: the first site of the function that calls one of the same object.
+    pub(crate) receiver: Option<u32>,
+}
+
 /// Counts of one round.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
@@ -25,6 +34,8 @@ pub(crate) struct Learned {
     sites: FxHashMap<(usize, u32), Counts>,
     /// By what sites say, for all that say the same.
     shared: FxHashMap<String, Counts>,
+    /// By code and object, for the calls of all its methods.
+    receivers: FxHashMap<(usize, u32), Counts>,
     /// How often a path went on from a node, and by which edge.
     left: FxHashMap<(usize, u32), u32>,
     taken: FxHashMap<(usize, u32, u32), u32>,
@@ -55,33 +66,33 @@ impl Counts {
 }
 
 impl Learned {
-    /// Counts an alignment for each frame that had it. `shared` names what is learned for several sites together.
+    /// Counts an alignment for each frame that had it. `teachers` names what is learned for several sites together.
     pub(crate) fn add<'s>(
         &mut self,
         code: usize,
         aligned: &AlignedFrame,
         sequence: &Sequence,
-        shared: impl Fn(u32) -> Option<&'s str>,
+        teachers: impl Fn(u32) -> Teachers<'s>,
     ) {
         let weight = sequence.weight();
         let placed = sequence.children.iter().zip(&aligned.sites).zip(&aligned.is_clear);
         for ((child, &site), &is_clear) in placed {
             if is_clear && site != NO_SITE {
-                self.count(code, &shared, site, |counts| {
+                self.count(code, &teachers, site, |counts| {
                     counts.events += weight;
                     *counts.of_key.entry(child.key).or_default() += weight;
                 });
             }
         }
         for &site in &aligned.visited {
-            self.count(code, &shared, site, |counts| counts.visited += weight);
+            self.count(code, &teachers, site, |counts| counts.visited += weight);
         }
         let visited: FxHashSet<u32> = aligned.visited.iter().copied().collect();
         for &(from, to) in &aligned.edges {
             *self.left.entry((code, from)).or_default() += weight;
             *self.taken.entry((code, from, to)).or_default() += weight;
             if !visited.contains(&from) {
-                self.count(code, &shared, from, |counts| counts.skipped += weight);
+                self.count(code, &teachers, from, |counts| counts.skipped += weight);
             }
         }
     }
@@ -89,6 +100,7 @@ impl Learned {
     /// Adds what was counted in other functions.
     pub(crate) fn merge(&mut self, other: Self) {
         self.sites.extend(other.sites);
+        self.receivers.extend(other.receivers);
         self.left.extend(other.left);
         self.taken.extend(other.taken);
         for (shared, counts) in other.shared {
@@ -99,12 +111,16 @@ impl Learned {
     fn count<'s>(
         &mut self,
         code: usize,
-        shared: &impl Fn(u32) -> Option<&'s str>,
+        teachers: &impl Fn(u32) -> Teachers<'s>,
         site: u32,
         count: impl Fn(&mut Counts),
     ) {
         count(self.sites.entry((code, site)).or_default());
-        if let Some(shared) = shared(site) {
+        let teachers = teachers(site);
+        if let Some(receiver) = teachers.receiver {
+            count(self.receivers.entry((code, receiver)).or_default());
+        }
+        if let Some(shared) = teachers.same {
             if !self.shared.contains_key(shared) {
                 self.shared.insert(shared.to_owned(), Counts::default());
             }
@@ -156,10 +172,13 @@ impl Learned {
         &self,
         code: usize,
         site: u32,
-        shared: Option<&str>,
+        teachers: Teachers<'_>,
         prior: u16,
     ) -> u16 {
-        let seen = self.seen(code, site, shared);
+        // An object of C code leaves nothing by any of its methods. One that did leave something says nothing about the others.
+        let of_receiver = teachers.receiver.and_then(|it| self.receivers.get(&(code, it)));
+        let of_receiver = of_receiver.filter(|it| it.visited == 0);
+        let seen = of_receiver.into_iter().chain(self.seen(code, site, teachers.same));
         let probability = seen.fold(probability(u32::from(prior)), |prior, counts| {
             blend(counts.skipped, counts.visited + counts.skipped, prior)
         });
@@ -200,7 +219,10 @@ mod tests {
         let visited = sites.clone();
         let mut learned = Learned::default();
         let aligned = AlignedFrame { sites, is_clear, visited, edges };
-        learned.add(0, &aligned, &sequence, |site| (site == 1).then_some("a.b"));
+        learned.add(0, &aligned, &sequence, |site| Teachers {
+            same: (site == 1).then_some("a.b"),
+            receiver: (site == 2).then_some(2),
+        });
         learned
     }
 
@@ -230,8 +252,12 @@ mod tests {
     #[test]
     fn a_site_that_was_passed_over_is_cheaper_to_skip() {
         let learned = learned(10, vec![0], vec![true], vec![(0, 2), (2, 3)]);
-        assert_eq!(learned.skip_cost(0, 2, None, 12), 1);
-        assert!(learned.skip_cost(0, 0, None, 12) > 12);
+        assert_eq!(learned.skip_cost(0, 2, Teachers::default(), 12), 1);
+        assert!(learned.skip_cost(0, 0, Teachers::default(), 12) > 12);
+        // Another method of the same object.
+        let teachers = Teachers { same: None, receiver: Some(2) };
+        assert_eq!(learned.skip_cost(0, 9, teachers, 12), 1);
+        assert_eq!(learned.skip_cost(1, 9, teachers, 12), 12);
         assert_eq!(learned.is_taken(0, 2, 3), Some(true));
         assert_eq!(learned.is_taken(0, 2, 4), Some(false));
         assert_eq!(learned.is_taken(0, 4, 5), None);

@@ -127,7 +127,7 @@ pub fn infer(
                 let mut lesson = Learned::default();
                 for sequence in &structure.codes[row].sequences {
                     let aligned = aligner.align(sequence);
-                    lesson.add(row, &aligned, sequence, |site| prior.shared(site));
+                    lesson.add(row, &aligned, sequence, |site| prior.teachers(site));
                 }
                 lesson
             })

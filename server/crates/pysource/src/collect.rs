@@ -3,7 +3,7 @@
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, ExprCall, Identifier, Pattern, Stmt, StmtClassDef,
+    Arguments, Comprehension, Decorator, Expr, ExprCall, Identifier, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -88,6 +88,7 @@ fn module_function(lines: &LineIndex) -> Function {
         last_line: lines.n_lines(),
         parent: None,
         is_generator: false,
+        is_memoized: false,
     }
 }
 
@@ -251,6 +252,9 @@ impl Collector<'_> {
         let decorator = def.decorator_list.first().map(|decorator| decorator.expression.start());
         let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
         let outer = self.enter_def(&def.name, kind, def.range, decorator, &def.body);
+        if self.scope != outer {
+            self.functions[self.scope].is_memoized = is_memoized(&def.decorator_list);
+        }
         let inner = std::mem::replace(&mut self.scope, outer);
         def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
         if let Some(type_params) = &def.type_params {
@@ -433,6 +437,7 @@ impl Collector<'_> {
             last_line: self.last_line(range.end()).max(first_line),
             parent: Some(self.scope),
             is_generator: kind == FunctionKind::GenExpr,
+            is_memoized: false,
         });
         std::mem::replace(&mut self.scope, self.functions.len() - 1)
     }
@@ -445,6 +450,20 @@ impl Collector<'_> {
     fn last_line(&self, end: TextSize) -> u32 {
         self.lines.line(end.to_usize().saturating_sub(1))
     }
+}
+
+/// Whether all of a function's decorators, and there are some, keep what it returned.
+fn is_memoized(decorators: &[Decorator]) -> bool {
+    let is_memoizer = |it: &Decorator| {
+        let function = it.expression.as_call_expr().map_or(&it.expression, |call| &call.func);
+        let name = match function {
+            Expr::Name(it) => Some(it.id.as_str()),
+            Expr::Attribute(it) => Some(it.attr.as_str()),
+            _ => None,
+        };
+        matches!(name, Some("lru_cache" | "cache"))
+    };
+    !decorators.is_empty() && decorators.iter().all(is_memoizer)
 }
 
 /// Whether an expression is the name `self`.

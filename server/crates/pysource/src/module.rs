@@ -46,6 +46,8 @@ pub struct Function {
     pub parent: Option<usize>,
     /// Whether its frame is left and entered again: it has a `yield`, or is a generator expression.
     pub is_generator: bool,
+    /// Whether its only decorators keep what it returned, so that most calls of it do not run it: `functools.lru_cache`, `functools.cache`.
+    pub is_memoized: bool,
 }
 
 /// What the text says about the objects of a class.
