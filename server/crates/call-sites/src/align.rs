@@ -32,6 +32,8 @@ pub(crate) struct Prior<'a> {
     skip_costs: Vec<u16>,
     /// Where a frame ends: at the exit, or at a `yield`.
     ends: Vec<u32>,
+    /// From where it goes to the exit without an exception.
+    returns: Vec<u32>,
     /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
     emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
     /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
@@ -79,6 +81,8 @@ impl<'a> Prior<'a> {
             .collect();
         let yields = sites().filter(|((_, site), _)| site.kind == SiteKind::Yield);
         let ends = yields.map(|((site, _), _)| site).chain([code.flow.exit]).collect();
+        let nodes = 0..code.flow.n_nodes();
+        let returns = nodes.filter(|&it| code.flow.next(it).contains(&code.flow.exit)).collect();
         let loop_starts = generators::loop_starts(&code.flow);
         let compared = comparisons_tested(&code.flow);
         let gates =
@@ -92,6 +96,7 @@ impl<'a> Prior<'a> {
             expressions,
             skip_costs,
             ends,
+            returns,
             emissions,
             loop_starts,
             compared,
@@ -306,8 +311,7 @@ impl<'a> Aligner<'a> {
         }
         if let Some(from) = from {
             self.find_paths(from);
-            let (_, end) = self.nearest_end(from);
-            self.add_edges(from, end, &mut edges);
+            self.add_edges_to_end(from, sequence.returned, &mut edges);
         }
         let mut seen = Assumptions::default();
         edges.iter().filter_map(|(_, to)| self.prior.gates.get(to)).any(|&(condition, holds)| {
@@ -400,9 +404,8 @@ impl<'a> Aligner<'a> {
         }
         if let Some(from) = from.filter(|_| !sequence.is_cut) {
             self.find_paths(from);
-            let (way, end) = self.nearest_end(from);
-            if way <= self.costs.not_returned {
-                self.add_edges(from, end, &mut edges);
+            if self.nearest_end(from, sequence.returned).0 <= self.costs.not_returned {
+                self.add_edges_to_end(from, sequence.returned, &mut edges);
             }
         }
         (visited, edges)
@@ -629,15 +632,19 @@ impl<'a> Aligner<'a> {
         let last_key = sequence.children.last().map(|it| self.keys.get(it.key));
         // Frames that were open when recording began are mostly open when it ends.
         let is_open = self.begins(sequence.start).is_empty();
+        let not_returned = match sequence.returned {
+            true => self.costs.not_returned_seen,
+            false => self.costs.not_returned,
+        };
         for state in last.iter_mut() {
             self.find_paths(state.at);
             let goes_on = is_open || sequence.is_cut || state.at == NO_SITE;
-            let way = if goes_on { 0 } else { self.nearest_end(state.at).0 };
+            let way = if goes_on { 0 } else { self.nearest_end(state.at, sequence.returned).0 };
             state.rest = if way >= UNREACHABLE {
                 self.costs.not_returned
             } else {
                 let unused = last_key.map_or(0, |key| self.result_unused(state, key));
-                way.saturating_add(unused).min(self.costs.not_returned)
+                way.saturating_add(unused).min(not_returned)
             };
         }
         for at in (1..columns.len()).rev() {
@@ -673,10 +680,30 @@ impl<'a> Aligner<'a> {
         self.paths_from(from).map_or(UNREACHABLE, |paths| paths.cost(to).min(UNREACHABLE))
     }
 
-    /// What the way costs to where the frame ends, and which of its ends that is.
-    fn nearest_end(&self, from: u32) -> (u32, u32) {
-        let ends = self.prior.ends.iter().map(|&end| (self.distance(from, end), end));
-        ends.min().unwrap_or((UNREACHABLE, self.code.flow.exit))
+    /// What the way costs to where the frame ends, and which of its ends that is. `returned`: not by an exception.
+    fn nearest_end(&self, from: u32, returned: bool) -> (u32, u32) {
+        let way = |end: u32| match returned {
+            true if end == from => 0,
+            true => {
+                let skipped = self.skip_costs.get(end as usize).copied().unwrap_or(0);
+                self.distance(from, end).saturating_add(u32::from(skipped)).min(UNREACHABLE)
+            }
+            false => self.distance(from, end),
+        };
+        let ends = if returned { &self.prior.returns } else { &self.prior.ends };
+        let nearest = ends.iter().map(|&end| (way(end), end)).min();
+        nearest.unwrap_or((UNREACHABLE, self.code.flow.exit))
+    }
+
+    /// Adds the edges of that way.
+    fn add_edges_to_end(&mut self, from: u32, returned: bool, edges: &mut Vec<(u32, u32)>) {
+        let (_, end) = self.nearest_end(from, returned);
+        if end != from {
+            self.add_edges(from, end, edges);
+        }
+        if returned {
+            edges.push((end, self.code.flow.exit));
+        }
     }
 
     /// The shortest paths from a node, once [`Self::find_paths`] has found them.

@@ -38,6 +38,8 @@ pub(crate) struct Sequence {
     pub(crate) start: Start,
     /// Whether the recording ended within the last child.
     pub(crate) is_cut: bool,
+    /// Whether one of the frames is known to have returned: whatever it had raised would have ended the one that called it, too.
+    pub(crate) returned: bool,
     pub(crate) children: Vec<Child>,
     /// The frames that had it, as runs of [`Children`].
     pub(crate) frames: Vec<u32>,
@@ -51,16 +53,27 @@ impl Sequence {
 }
 
 impl FunctionCode {
-    pub(crate) fn add(&mut self, start: Start, is_cut: bool, children: &[Child], frame: u32) {
+    /// Adds a frame to the sequence that it had.
+    pub(crate) fn add(
+        &mut self,
+        start: Start,
+        is_cut: bool,
+        returned: bool,
+        children: &[Child],
+        frame: u32,
+    ) {
         let index = self.index.entry((start, is_cut)).or_default();
         let row = index.get(children).copied().unwrap_or_else(|| {
             let row = self.sequences.len();
             index.insert(children.to_owned(), row);
             let children = children.to_owned();
-            self.sequences.push(Sequence { start, is_cut, children, frames: Vec::new() });
+            let frames = Vec::new();
+            self.sequences.push(Sequence { start, is_cut, returned, children, frames });
             row
         });
-        self.sequences[row].frames.push(frame);
+        let sequence = &mut self.sequences[row];
+        sequence.returned |= returned;
+        sequence.frames.push(frame);
     }
 }
 

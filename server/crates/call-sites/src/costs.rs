@@ -42,6 +42,8 @@ costs! {
     elsewhere = 10,
     /// Not reaching the end of the function: an exception, or the end of the recording.
     not_returned = 16,
+    /// The same of a frame behind which the function that called it went on, without a handler there.
+    not_returned_seen = 48,
     /// Going on in a handler, or out of the function, because something raised: exceptions are rare.
     raised = 16,
     /// Going on in a handler behind what finds nothing now and then, where there is a handler for that: `next` in a `try` with
@@ -66,6 +68,8 @@ costs! {
     skip_attribute_call = 8,
     /// Skipping a call of a method or of something imported: most leave events, some are built-in types.
     skip_method = 9,
+    /// Skipping a call of a method of an object, one of whose methods was called before: either all of them leave events or none do.
+    skip_method_again = 4,
     /// Skipping a call of a function of the same text or of a built-in: both leave events.
     skip_defined = 12,
     /// Skipping a call of a method of modules that is a generator.

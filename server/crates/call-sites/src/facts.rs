@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pysource::flow::{
     Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, Site, SiteKind, calls_for_each,
 };
-use pysource::{AssignedValue, Function, FunctionKind, Module};
+use pysource::{AssignedValue, Decoration, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
@@ -31,6 +31,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) goes_on: bool,
     /// The first call in the function of a method of the same object that is not known, if it calls one.
     pub(crate) receiver: Option<u32>,
+    /// Whether that is another call.
+    pub(crate) is_of_receiver_again: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
@@ -70,7 +72,7 @@ pub(crate) struct CallTarget<'a> {
     pub(crate) bases: Vec<&'a str>,
     /// Whether it calls a class.
     pub(crate) is_class: bool,
-    /// Whether it calls a function that has a decorator.
+    /// Whether it calls a function that has a decorator by which it may be another one.
     pub(crate) is_decorated: bool,
     /// Whether it calls a function whose results are kept, so that most calls leave nothing.
     pub(crate) is_memoized: bool,
@@ -180,13 +182,16 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 _ => taken(flow, at),
             };
             let kind = &site.kind;
+            let receiver = receiver(site);
+            let receiver = receiver.map(|name| *receivers.entry(name).or_insert(at as u32));
             Expression {
                 kind,
                 mentions: flow.mentions(site),
                 is_plain: site.is_plain,
                 is_of_tensor: site.is_of_tensor,
                 goes_on: site.goes_on,
-                receiver: receiver(site).map(|name| *receivers.entry(name).or_insert(at as u32)),
+                receiver,
+                is_of_receiver_again: receiver.is_some_and(|it| it != at as u32),
                 target,
                 is_builtin_iterable,
                 is_made_by_type,
@@ -238,9 +243,8 @@ impl<'a> CallTarget<'a> {
                 target.certainty = Certainty::Defined;
                 if let Some(function) = class.module.functions().get(function) {
                     target.is_class = function.kind == FunctionKind::Class;
-                    target.is_memoized = function.is_memoized;
-                    target.is_decorated =
-                        function.first_line != function.def_line && !function.is_memoized;
+                    target.is_memoized = function.decoration == Decoration::Memoized;
+                    target.is_decorated = function.decoration == Decoration::Other;
                 }
             }
             (1, Binding::Imported { name }) => {
@@ -432,7 +436,7 @@ impl<'a> Lineage<'a> {
         for (module, class) in &self.line {
             let method = module.functions().iter().find(|it| is_method(class, it));
             if let Some(method) = method {
-                return HeldValue::Method { is_decorated: method.first_line != method.def_line };
+                return HeldValue::Method { is_decorated: method.decoration == Decoration::Other };
             }
         }
         let is_made = |value: &AssignedValue| matches!(value, AssignedValue::Made(maker) if is_registered(maker));

@@ -1,7 +1,7 @@
 //! What a child of a frame is, as far as it matters for where it came from.
 
 use profile::{Profile, StrId};
-use pysource::{Function, FunctionKind};
+use pysource::{Decoration, Function, FunctionKind};
 use recorded::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -72,7 +72,7 @@ pub(crate) struct FunctionSource {
     pub(crate) function: usize,
     /// The class that it is a method of.
     pub(crate) class: Option<String>,
-    /// Whether it has a decorator: a property has one.
+    /// Whether it has a decorator that may make a property of it.
     pub(crate) is_decorated: bool,
     /// Whether it is defined within another function, as what decorators return is.
     pub(crate) is_nested: bool,
@@ -370,7 +370,7 @@ fn function_source(definition: Definition<'_>) -> FunctionSource {
     FunctionSource {
         function: definition.function,
         class: parent.filter(|it| it.kind == FunctionKind::Class).map(|it| it.name.clone()),
-        is_decorated: function.first_line != function.def_line,
+        is_decorated: function.decoration == Decoration::Other,
         is_nested: is_nested(definition),
     }
 }

@@ -214,8 +214,13 @@ mod tests {
     ) -> Learned {
         let key = |row| Child { key: KeyId(row), exact: 0 };
         let children = (0..sites.len() as u32).map(key).collect();
-        let sequence =
-            Sequence { start: Start::Entry, is_cut: false, children, frames: vec![0; weight] };
+        let sequence = Sequence {
+            start: Start::Entry,
+            is_cut: false,
+            returned: false,
+            children,
+            frames: vec![0; weight],
+        };
         let visited = sites.clone();
         let mut learned = Learned::default();
         let aligned = AlignedFrame { sites, is_clear, visited, edges };

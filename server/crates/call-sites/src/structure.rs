@@ -39,6 +39,7 @@ impl Structure {
         let host = &profile.host;
         let mut kinds = Kinds::new(profile);
         let ends = ThreadEnds::new(profile);
+        let returned = structure.returned(profile, &code_of);
         let mut resumed = FxHashSet::default();
         let (mut row, mut within) = (Vec::new(), Vec::new());
         for (frame, parent, events) in structure.children.of_frames() {
@@ -98,10 +99,34 @@ impl Structure {
                 row.push(Child { key, exact });
             }
             let is_cut = events.last().is_some_and(|&last| ends.is_cut(profile, parent, last));
-            structure.codes[code].add(start, is_cut, &row, frame);
+            let returned = returned[parent.index()];
+            structure.codes[code].add(start, is_cut, returned, &row, frame);
         }
         structure.keys.mark_generators(&resumed);
         structure
+    }
+
+    /// Which calls are known to have returned, by event: those behind which the function that called them went on, though it has no
+    /// handler that would have kept what they raised. What C code calls in between may be kept by that.
+    fn returned(&self, profile: &Profile, code_of: &FxHashMap<StrId, (usize, Start)>) -> Vec<bool> {
+        let host = &profile.host;
+        let mut returned = vec![false; host.len()];
+        for (_, parent, events) in self.children.of_frames() {
+            let code = code_of.get(&host.name[parent.index()]);
+            if code.is_none_or(|&(code, _)| self.codes[code].flow.catches) {
+                continue;
+            }
+            for &event in events.iter().rev().skip(1) {
+                let code = code_of.get(&host.name[event.index()]).map(|&(code, _)| code);
+                let function = code.map(|code| {
+                    let it = &self.codes[code];
+                    &it.module.functions()[it.flow.function]
+                });
+                returned[event.index()] =
+                    function.is_some_and(|it| !it.is_generator && !is_run_by_c(&it.name));
+            }
+        }
+        returned
     }
 
     /// The event of a frame, which is a run of the children.
@@ -179,6 +204,11 @@ impl Structure {
             };
         }
     }
+}
+
+/// Whether C code mostly runs a method of this name, and takes some of what it raises for an answer: `__getattr__`, `__next__`.
+fn is_run_by_c(name: &str) -> bool {
+    name.starts_with("__") && !matches!(name, "__call__" | "__init__" | "__enter__")
 }
 
 /// The exact callers of a recording, each text parsed once.

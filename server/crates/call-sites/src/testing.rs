@@ -54,5 +54,5 @@ pub(crate) fn operator(name: &str) -> ChildKey {
 /// Children of one frame that was recorded once, from its beginning.
 pub(crate) fn sequence(children: &[KeyId]) -> Sequence {
     let children = children.iter().map(|&key| Child { key, exact: 0 }).collect();
-    Sequence { start: Start::Entry, is_cut: false, children, frames: vec![0] }
+    Sequence { start: Start::Entry, is_cut: false, returned: false, children, frames: vec![0] }
 }

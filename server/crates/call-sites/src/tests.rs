@@ -15,21 +15,25 @@ use super::*;
 
 /// A frame of a program: the function, and its children with the lines that are expected.
 struct Frame<'a> {
+    /// The function that called it, one frame of which called all neighbours that have it.
+    caller: Option<&'a str>,
     function: &'a str,
     children: Vec<(&'a str, &'a str)>,
     /// Whether the recording ended within the last child.
     is_cut: bool,
 }
 
-/// `f: scale 2, aten::mul def 3|5`, with `, ...` where it is cut.
+/// `f: scale 2, aten::mul def 3|5`, with `, ...` where it is cut; `g/f: …` is a call that `g` made.
 fn frame(row: &str) -> Frame<'_> {
     let (row, is_cut) = row.strip_suffix(", ...").map_or((row, false), |row| (row, true));
     let (function, children) = row.split_once(": ").unwrap();
+    let called = function.split_once('/').filter(|_| !function.contains(".py("));
+    let (caller, function) = called.map_or((None, function), |it| (Some(it.0), it.1));
     let children = children.split(", ").map(|child| {
         let at = child.find(" def").unwrap_or_else(|| child.rfind(' ').unwrap());
         (&child[..at], child[at..].trim())
     });
-    Frame { function, children: children.collect(), is_cut }
+    Frame { caller, function, children: children.collect(), is_cut }
 }
 
 /// `outer > inner > innermost`: a child, and what is called in turn; `outer > inner=4` with the line that is expected of it.
@@ -65,9 +69,21 @@ fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
         id - 1
     };
     let mut start = 1000.5;
-    for frame in frames {
-        let duration = 20.0 * (frame.children.len() + 1) as f64;
-        let parent = event(&recorded(frame.function), start, duration, None);
+    let duration = |frame: &Frame<'_>| 20.0 * (frame.children.len() + 1) as f64;
+    let mut caller = None;
+    for (at, frame) in frames.iter().enumerate() {
+        let of_caller = frames[at..].iter().take_while(|it| it.caller == frame.caller);
+        caller = frame.caller.map(|it| {
+            match caller.filter(|_| at > 0 && frames[at - 1].caller == Some(it)) {
+                Some(caller) => caller,
+                None => {
+                    let duration = of_caller.map(|it| duration(it) + 10.0).sum::<f64>();
+                    event(&recorded(it), start - 2.0, duration, None)
+                }
+            }
+        });
+        let duration = duration(frame);
+        let parent = event(&recorded(frame.function), start, duration, caller);
         for (row, (child, _)) in frame.children.iter().enumerate() {
             let (name, inner) = calls(child);
             let is_last = frame.is_cut && row + 1 == frame.children.len();
@@ -126,7 +142,10 @@ fn programs() {
         let (text, rows) = rest.split_once("--\n").unwrap();
         let frames: Vec<Frame<'_>> = rows.lines().filter(|it| !it.is_empty()).map(frame).collect();
         let mut found = inferred(text, &frames).into_iter();
-        for frame in &frames {
+        for (at, frame) in frames.iter().enumerate() {
+            if frame.caller.is_some() && (at == 0 || frames[at - 1].caller != frame.caller) {
+                found.next();
+            }
             found.next();
             for (child, expected) in &frame.children {
                 let mut lines = vec![(found.next().unwrap_or_default(), Some(*expected))];

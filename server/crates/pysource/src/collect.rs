@@ -12,7 +12,7 @@ use crate::directives::directives;
 use crate::repair::repair;
 use crate::stack_guard::{Depth, Descend, with_tree};
 use crate::values::{AssignedValue, each_value};
-use crate::{ClassFacts, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
+use crate::{ClassFacts, Decoration, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
 const MAX_NAME: usize = 1024;
@@ -88,7 +88,7 @@ fn module_function(lines: &LineIndex) -> Function {
         last_line: lines.n_lines(),
         parent: None,
         is_generator: false,
-        is_memoized: false,
+        decoration: Decoration::default(),
     }
 }
 
@@ -253,7 +253,7 @@ impl Collector<'_> {
         let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
         let outer = self.enter_def(&def.name, kind, def.range, decorator, &def.body);
         if self.scope != outer {
-            self.functions[self.scope].is_memoized = is_memoized(&def.decorator_list);
+            self.functions[self.scope].decoration = decoration(&def.decorator_list);
         }
         let inner = std::mem::replace(&mut self.scope, outer);
         def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
@@ -437,7 +437,7 @@ impl Collector<'_> {
             last_line: self.last_line(range.end()).max(first_line),
             parent: Some(self.scope),
             is_generator: kind == FunctionKind::GenExpr,
-            is_memoized: false,
+            decoration: Decoration::default(),
         });
         std::mem::replace(&mut self.scope, self.functions.len() - 1)
     }
@@ -452,18 +452,23 @@ impl Collector<'_> {
     }
 }
 
-/// Whether all of a function's decorators, and there are some, keep what it returned.
-fn is_memoized(decorators: &[Decorator]) -> bool {
-    let is_memoizer = |it: &Decorator| {
-        let function = it.expression.as_call_expr().map_or(&it.expression, |call| &call.func);
-        let name = match function {
-            Expr::Name(it) => Some(it.id.as_str()),
-            Expr::Attribute(it) => Some(it.attr.as_str()),
-            _ => None,
+/// What decorators make of a function.
+fn decoration(decorators: &[Decorator]) -> Decoration {
+    let mut decoration = Decoration::Unchanged;
+    for decorator in decorators {
+        let it = &decorator.expression;
+        let name = match it.as_call_expr().map_or(it, |call| &call.func) {
+            Expr::Name(it) => it.id.as_str(),
+            Expr::Attribute(it) => it.attr.as_str(),
+            _ => "",
         };
-        matches!(name, Some("lru_cache" | "cache"))
-    };
-    !decorators.is_empty() && decorators.iter().all(is_memoizer)
+        match name {
+            "classmethod" | "staticmethod" | "abstractmethod" | "override" | "final" => {}
+            "lru_cache" | "cache" => decoration = Decoration::Memoized,
+            _ => return Decoration::Other,
+        }
+    }
+    decoration
 }
 
 /// Whether an expression is the name `self`.

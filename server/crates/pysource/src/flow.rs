@@ -92,6 +92,8 @@ pub struct Flow {
     /// How many of these conditions there are that a frame may come by more than once: those with the lowest numbers. The others ask
     /// for a parameter.
     pub n_lasting: u32,
+    /// Whether it has an `except`, so that what a call of it raises may stay within it.
+    pub catches: bool,
     /// What conditions ask of a parameter that is what was passed.
     parameter_tests: Vec<ParameterTest>,
     /// Those that are no `*args` or `**kwargs`, those by name alone last.
@@ -134,6 +136,7 @@ impl Flow {
             resume_points: Vec::new(),
             decisions: Vec::new(),
             n_lasting: 0,
+            catches: false,
             parameter_tests: Vec::new(),
             parameters: Vec::new(),
             starts: vec![0, 1, 1, 1, 1],

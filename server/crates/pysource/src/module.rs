@@ -46,8 +46,20 @@ pub struct Function {
     pub parent: Option<usize>,
     /// Whether its frame is left and entered again: it has a `yield`, or is a generator expression.
     pub is_generator: bool,
-    /// Whether its only decorators keep what it returned, so that most calls of it do not run it: `functools.lru_cache`, `functools.cache`.
-    pub is_memoized: bool,
+    /// What its decorators make of it.
+    pub decoration: Decoration,
+}
+
+/// What the decorators of a function make of it, as far as their names say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Decoration {
+    /// It has none, or its calls run it as if it had none: `classmethod`, `staticmethod`.
+    #[default]
+    Unchanged,
+    /// What it returned is kept, so that most calls do not run it: `functools.lru_cache`, `functools.cache`.
+    Memoized,
+    /// Anything else: it may be a property, or called by another function.
+    Other,
 }
 
 /// What the text says about the objects of a class.

@@ -47,6 +47,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) at: Option<u32>,
     /// Where an exception goes.
     pub(super) on_exception: u32,
+    /// Whether there was a handler.
+    pub(super) catches: bool,
     /// The names of what the handlers there are for.
     pub(super) caught: Vec<&'a str>,
     blocks: Vec<FlowBlock>,
@@ -136,6 +138,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             decisions: Vec::new(),
             at: Some(ENTRY),
             on_exception: EXIT,
+            catches: false,
             caught: Vec::new(),
             blocks: Vec::new(),
             here: 1,
@@ -188,6 +191,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             exit: node(EXIT),
             decisions: conditions.decisions(&self.decisions, node),
             n_lasting: conditions.n_lasting,
+            catches: self.catches,
             parameter_tests: conditions.parameter_tests(&self.decisions),
             parameters: self.parameters,
             resume_points: self.resume_points,

@@ -401,6 +401,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.body(&it.orelse);
             self.forget_all(mark, it.range);
         } else {
+            self.catches = true;
             let (handlers, end) = (self.join(), self.join());
             let caught = it.handlers.iter().flat_map(caught_by).collect();
             let caught = std::mem::replace(&mut self.caught, caught);
