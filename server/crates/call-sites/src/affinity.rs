@@ -146,7 +146,6 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
             _ if site.target.is_memoized => costs.skip_memoized,
             _ if site.target.is_class => costs.skip_class,
             Certainty::Attribute => costs.skip_attribute_call,
-            Certainty::Method if site.is_of_receiver_again => costs.skip_method_again,
             Certainty::Method | Certainty::Imported => costs.skip_method,
             Certainty::Defined | Certainty::Builtin => costs.skip_defined,
         },

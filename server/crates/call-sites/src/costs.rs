@@ -68,8 +68,6 @@ costs! {
     skip_attribute_call = 8,
     /// Skipping a call of a method or of something imported: most leave events, some are built-in types.
     skip_method = 9,
-    /// Skipping a call of a method of an object, one of whose methods was called before: either all of them leave events or none do.
-    skip_method_again = 4,
     /// Skipping a call of a function of the same text or of a built-in: both leave events.
     skip_defined = 12,
     /// Skipping a call of a method of modules that is a generator.

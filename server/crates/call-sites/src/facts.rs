@@ -31,8 +31,6 @@ pub(crate) struct Expression<'a> {
     pub(crate) goes_on: bool,
     /// The first call in the function of a method of the same object that is not known, if it calls one.
     pub(crate) receiver: Option<u32>,
-    /// Whether that is another call.
-    pub(crate) is_of_receiver_again: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
@@ -191,7 +189,6 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 is_of_tensor: site.is_of_tensor,
                 goes_on: site.goes_on,
                 receiver,
-                is_of_receiver_again: receiver.is_some_and(|it| it != at as u32),
                 target,
                 is_builtin_iterable,
                 is_made_by_type,
