@@ -281,8 +281,8 @@ pub(crate) fn repeat_cost(
             costs.repeat_other
         }
         (SiteKind::Import(_), _) if is_named(before, PACKAGE_OF_IMPORT) => 0,
-        // The truth of a tensor is read once.
-        (SiteKind::TruthTest, ChildKey::Operator { .. }) if before == key => costs.repeat_other,
+        // The truth of a tensor is read once, and of an object one method says it.
+        (SiteKind::TruthTest, _) if before == key => costs.repeat_other,
         (
             SiteKind::Format | SiteKind::Import(_) | SiteKind::TruthTest | SiteKind::Compare { .. },
             _,

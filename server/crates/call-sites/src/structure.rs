@@ -98,6 +98,22 @@ impl Structure {
                 }
                 row.push(Child { key, exact });
             }
+            let mut closed = FxHashSet::default();
+            let is_closing = |&event: &HostEventId| {
+                let name = host.name[event.index()];
+                host.kind[event.index()] == HostKind::Python
+                    && structure.children.run_of[event.index()] == u32::MAX
+                    && kinds.of(name, &mut definitions).is_resumed
+                    && closed.insert(name)
+            };
+            // A loop over a generator resumes that one. Where several are resumed, each once, and do nothing, this one was closed at its
+            // `yield`, and those that it took its elements from with it.
+            if let Start::Within(line) = start
+                && 1 < row.len()
+                && events.iter().all(is_closing)
+            {
+                row.iter_mut().filter(|it| it.exact == 0).for_each(|it| it.exact = line);
+            }
             let is_cut = events.last().is_some_and(|&last| ends.is_cut(profile, parent, last));
             let returned = returned[parent.index()];
             structure.codes[code].add(start, is_cut, returned, &row, frame);

@@ -662,7 +662,7 @@ mod tests {
             Waits for the kernels of line 4 (9 ms), line 5 (10 µs); afterwards the GPU idles 3.1 ms.
 
             **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4 (11.7 % of the step)**  
-            A number is read from the device (.item(), float(), bool(), if, print). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
+            Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch. A number is read from the device by .item(), float(), bool(), if, print.
 
             | operator     | calls |  CPU | CUDA |
             | :----------- | ----: | ---: | ---: |

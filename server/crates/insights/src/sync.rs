@@ -86,18 +86,18 @@ fn remedy(books: &LineBooks) -> &'static str {
     const REMEDIES: [(&[&str], &str); 3] = [
         (
             &["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal"],
-            "A number is read from the device (.item(), float(), bool(), if, print). Keep it a tensor: add up on the \
-             device and read it every so many steps, or use torch.where instead of a branch.",
+            "Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch. \
+             A number is read from the device by .item(), float(), bool(), if, print.",
         ),
         (
             &["aten::nonzero", "aten::masked_select", "aten::unique_dim", "aten::_unique2"],
-            "The shape of the result depends on the data, so the host has to wait for it. Keep the shape fixed: \
-             multiply by the mask, torch.where, or masked_fill.",
+            "Keep the shape fixed: multiply by the mask, torch.where, or masked_fill. Where it depends on the data, the host \
+             has to wait for it.",
         ),
         (
             &["aten::copy_", "aten::_to_copy", "aten::to"],
-            "A copy waits for the device. From the host: pinned memory and non_blocking=True. To the host: \
-             non_blocking=True, and an event before the values are used.",
+            "Copy without waiting: from the host pinned memory and non_blocking=True; to the host non_blocking=True, and an event \
+             before the values are used.",
         ),
     ];
     let has = |names: &[&str]| names.iter().any(|&name| books.operators.contains_key(name));
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(finding.detail, Detail::Sync { waited_for, waited: Ns(180_000) });
         let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
         assert_eq!(related, [(2, Ns(70_000)), (1, Ns(5))], "itself is no other line");
-        assert!(finding.remedy.starts_with("A number is read"), "{}", finding.remedy);
+        assert!(finding.remedy.starts_with("Keep it a tensor"), "{}", finding.remedy);
     }
 
     #[test]

@@ -324,11 +324,13 @@ impl Run {
              the version that was recorded",
         );
         let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
-            // What is no Python file cannot be looked for. Your files come first.
-            let is_python =
-                |file: &SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
+            // What is no Python file cannot be looked for, and nobody looks for the recorder. Your files come first.
+            let is_wanted = |file: &SourceFile| {
+                fit != SourceFit::Missing
+                    || file.recorded.ends_with(".py") && !file.recorded.starts_with("perfline/")
+            };
             let files = self.merged.files.iter().filter(|(key, file)| {
-                file.fit == fit && is_python(file) && !self.texts.contains_key(*key)
+                file.fit == fit && is_wanted(file) && !self.texts.contains_key(*key)
             });
             let mut files: Vec<&SourceFile> = files.map(|(_, file)| file).collect();
             files.sort_by_key(|file| !file.is_user_code);

@@ -52,6 +52,9 @@ pub fn write_overview(
     let brief = report.findings.iter().take(OVERVIEW_FINDINGS.min(report.top));
     let brief: Vec<_> =
         brief.map(|it| ReportedFinding { remedy: first(it.remedy), ..it.clone() }).collect();
+    if brief.is_empty() {
+        writeln!(out, "\nFindings: none")?;
+    }
     findings(out, &brief, brief.len(), terminal)?;
     let more = report.findings.len() - brief.len();
     if 0 < more {

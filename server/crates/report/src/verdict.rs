@@ -65,6 +65,10 @@ pub(crate) fn of(ledger: &Ledger, scale: &Scale<'_>) -> Option<Verdict> {
             let lead = format!("Limited by {} and {} about equally", name(first), name(second));
             (Bottleneck::Mixed, lead)
         }
+        // Without a device there is nothing else.
+        _ if first == Bottleneck::Host && ledger.devices.is_empty() && ledger.ranks == 1 => {
+            (first, "All on the host, without a device".to_owned())
+        }
         _ => (first, format!("Limited by {}", name(first))),
     };
     let of = match scale.period() {

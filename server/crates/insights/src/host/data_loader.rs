@@ -60,10 +60,10 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let alone = find(
         Pattern::DataLoaderAlone,
         if is_on_host {
-            "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile."
+            "num_workers=2 or more makes batches meanwhile. There are no workers, so the loop makes each batch itself."
         } else {
-            "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile; \
-             pin_memory=True speeds up their way to a GPU."
+            "num_workers=2 or more makes batches meanwhile, and pin_memory=True speeds up their way to a GPU. There are no \
+             workers, so the loop makes each batch itself."
         },
     );
     let mut measured = LoaderWorkers::default();
@@ -72,8 +72,8 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         Pattern::DataLoaderWorkers,
         match measured.share() {
             Some(share) if share < limits.get(&IDLE) => {
-                "The workers are slower than the loop although they are on a processor for less than half of the time: they wait, for files or \
-                 for a network. More of them, or a larger prefetch_factor, wait for several at once."
+                "More workers, or a larger prefetch_factor, wait for several files at once. The workers are slower than the loop although they \
+                 are on a processor for less than half of the time: they wait, for files or for a network."
             }
             Some(_) => {
                 "The workers are slower than the loop, and busy: more of them if there are processors left, or less work for each item."

@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, ExprAttribute, ExprName, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::{Constant, FlowParameter, ParameterTest};
-use super::known_names::{Held, KnownNames};
+use super::known_names::{KnownNames, NameValue};
 use super::lasting::{FunctionAssignments, LastingTest};
 use super::lines::LinesByVersion;
 use super::{Access, Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
@@ -271,26 +271,26 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 
     /// What a name holds here. The variables of a comprehension are others.
-    pub(super) fn known(&self, name: &str) -> Option<Held> {
+    pub(super) fn known(&self, name: &str) -> Option<NameValue> {
         self.known.get(name).filter(|_| self.inlined.is_none())
     }
 
     /// What an expression evaluates to.
-    pub(super) fn held(&mut self, expr: &Expr) -> Option<Held> {
+    pub(super) fn held(&mut self, expr: &Expr) -> Option<NameValue> {
         if self.is_tensor(expr) {
-            return Some(Held::Tensor);
+            return Some(NameValue::Tensor);
         }
-        self.is_plain(expr).then_some(Held::Plain)
+        self.is_plain(expr).then_some(NameValue::Plain)
     }
 
     /// Notes what a target is assigned.
-    pub(super) fn hold(&mut self, target: &'a Expr, held: Option<Held>) {
+    pub(super) fn hold(&mut self, target: &'a Expr, held: Option<NameValue>) {
         guarded(|| match target {
             Expr::Name(it) if self.inlined.is_none() => {
                 let is_shared = self.assignments.is_shared(&it.id);
                 self.known.set(&it.id, held.filter(|_| !is_shared));
             }
-            Expr::Starred(it) => self.hold(&it.value, Some(Held::Plain)),
+            Expr::Starred(it) => self.hold(&it.value, Some(NameValue::Plain)),
             Expr::Tuple(it) => it.elts.iter().for_each(|it| self.hold(it, held)),
             Expr::List(it) => it.elts.iter().for_each(|it| self.hold(it, held)),
             _ => {}
@@ -311,7 +311,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
         let is_tensor = guarded(|| match expr {
             Expr::Name(it) => match (self.known(&it.id), self.binding(&it.id)) {
-                (Some(held), _) => held == Held::Tensor,
+                (Some(held), _) => held == NameValue::Tensor,
                 (None, Binding::Variable { values, .. }) => {
                     values.iter().any(AssignedValue::is_tensor)
                         && values.iter().all(|it| it.is_tensor() || *it == AssignedValue::Computed)
@@ -356,7 +356,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
         let is_plain = guarded(|| match expr {
             Expr::Name(it) => match (self.known(&it.id), self.binding(&it.id)) {
-                (Some(held), _) => held == Held::Plain,
+                (Some(held), _) => held == NameValue::Plain,
                 (None, Binding::Variable { values, .. }) => {
                     !values.is_empty() && values.iter().all(AssignedValue::is_plain)
                 }

@@ -7,7 +7,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::FlowBuilder;
-use super::known_names::Held;
+use super::known_names::NameValue;
 use super::lines::LinesByVersion;
 use super::{
     Access, BinaryOp, Binding, CallArguments, Callee, CompareOp, Index, Iteration, SiteKind,
@@ -418,7 +418,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             && let Binding::Variable { values, .. } = self.binding(&name.id)
         {
             index.is_of_plain |= match self.known(&name.id) {
-                Some(held) => held == Held::Plain,
+                Some(held) => held == NameValue::Plain,
                 None => !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain),
             };
         }

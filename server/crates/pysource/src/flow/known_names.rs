@@ -12,7 +12,7 @@ use crate::stack_guard::guarded;
 
 /// What a name holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum NameValue {
     /// A tensor.
     Tensor,
     /// A number, a string, a list and the like: no tensor.
@@ -22,28 +22,28 @@ pub(super) enum Held {
 /// What names hold where the flow has got to. Where ways part, [`Self::mark`] says from where on the changes of a way are to be taken back.
 #[derive(Debug, Default)]
 pub(super) struct KnownNames<'a> {
-    held: HashMap<&'a str, Held>,
+    held: HashMap<&'a str, NameValue>,
     /// What each change replaced, in order.
-    replaced: Vec<(&'a str, Option<Held>)>,
+    replaced: Vec<(&'a str, Option<NameValue>)>,
 }
 
 /// What the names that were changed on a way hold at its end.
-pub(super) type Changes<'a> = HashMap<&'a str, Option<Held>>;
+pub(super) type NameChanges<'a> = HashMap<&'a str, Option<NameValue>>;
 
 impl<'a> KnownNames<'a> {
-    pub(super) fn get(&self, name: &str) -> Option<Held> {
+    pub(super) fn get(&self, name: &str) -> Option<NameValue> {
         self.held.get(name).copied()
     }
 
     /// `None`: the name holds what is not known from here on.
-    pub(super) fn set(&mut self, name: &'a str, held: Option<Held>) {
+    pub(super) fn set(&mut self, name: &'a str, held: Option<NameValue>) {
         let before = self.replace(name, held);
         if before != held {
             self.replaced.push((name, before));
         }
     }
 
-    fn replace(&mut self, name: &'a str, held: Option<Held>) -> Option<Held> {
+    fn replace(&mut self, name: &'a str, held: Option<NameValue>) -> Option<NameValue> {
         match held {
             Some(held) => self.held.insert(name, held),
             None => self.held.remove(name),
@@ -56,8 +56,8 @@ impl<'a> KnownNames<'a> {
     }
 
     /// Takes back the changes since `mark`.
-    pub(super) fn take_back(&mut self, mark: usize) -> Changes<'a> {
-        let mut changes = Changes::new();
+    pub(super) fn take_back(&mut self, mark: usize) -> NameChanges<'a> {
+        let mut changes = NameChanges::new();
         let since = self.replaced.split_off(mark.min(self.replaced.len()));
         for (name, before) in since.into_iter().rev() {
             let at_end = self.get(name);
@@ -77,17 +77,17 @@ impl<'a> KnownNames<'a> {
     }
 
     /// Goes on where ways meet that parted here: what holds at the end of all is known.
-    pub(super) fn meet(&mut self, ways: Vec<Changes<'a>>) {
+    pub(super) fn meet(&mut self, ways: Vec<NameChanges<'a>>) {
         let n_ways = ways.len();
         // How many ways changed a name, and to what, if these agree.
-        let mut met: HashMap<&'a str, (usize, Option<Held>)> = HashMap::new();
+        let mut met: HashMap<&'a str, (usize, Option<NameValue>)> = HashMap::new();
         for (name, held) in ways.into_iter().flatten() {
             let (n, agreed) = met.entry(name).or_insert((0, held));
             *n += 1;
             *agreed = agreed.filter(|it| held == Some(*it));
         }
         for (name, (n, agreed)) in met {
-            let is_kept = |held: &Held| n == n_ways || self.get(name) == Some(*held);
+            let is_kept = |held: &NameValue| n == n_ways || self.get(name) == Some(*held);
             self.set(name, agreed.filter(is_kept));
         }
     }
@@ -111,7 +111,7 @@ impl<'a> KnownNames<'a> {
                     _ => false,
                 };
                 if let Some(name) = it.left.as_name_expr().filter(|_| is_none) {
-                    self.learn(name, Held::Plain);
+                    self.learn(name, NameValue::Plain);
                 }
             }
             _ => {}
@@ -119,7 +119,7 @@ impl<'a> KnownNames<'a> {
     }
 
     /// What is known already stays: a name that is assigned a tensor is one.
-    fn learn(&mut self, name: &'a ExprName, held: Held) {
+    fn learn(&mut self, name: &'a ExprName, held: NameValue) {
         if self.get(&name.id).is_none() {
             self.set(&name.id, Some(held));
         }
@@ -127,21 +127,23 @@ impl<'a> KnownNames<'a> {
 }
 
 /// What a call says of a name where it gives `True` (`holds`) or `False`: `isinstance(x, Tensor)`, `torch.is_tensor(x)`.
-fn tested(call: &ExprCall, holds: bool) -> Option<(&ExprName, Held)> {
+fn tested(call: &ExprCall, holds: bool) -> Option<(&ExprName, NameValue)> {
     let function = match &*call.func {
         Expr::Name(it) => &it.id,
         Expr::Attribute(it) => it.attr.id(),
         _ => return None,
     };
     let name = call.arguments.args.first()?.as_name_expr()?;
-    let of_tensor = if holds { Held::Tensor } else { Held::Plain };
+    let of_tensor = if holds { NameValue::Tensor } else { NameValue::Plain };
     match (function.as_str(), &*call.arguments.args) {
         ("is_tensor", [_]) => Some((name, of_tensor)),
         ("isinstance", [_, class]) if is_tensor_type(class) => Some((name, of_tensor)),
-        ("isinstance", [_, class]) if is_plain_type(class) && holds => Some((name, Held::Plain)),
+        ("isinstance", [_, class]) if is_plain_type(class) && holds => {
+            Some((name, NameValue::Plain))
+        }
         // One of several classes.
         ("isinstance", [_, Expr::Tuple(it)]) if it.elts.iter().any(is_tensor_type) && !holds => {
-            Some((name, Held::Plain))
+            Some((name, NameValue::Plain))
         }
         _ => None,
     }

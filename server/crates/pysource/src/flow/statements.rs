@@ -8,7 +8,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::{FlowBuilder, Jump};
-use super::known_names::{Changes, Held};
+use super::known_names::{NameChanges, NameValue};
 use super::lines::LinesByVersion;
 use super::{Access, CompareOp, ImportForm, Index, Iteration, SiteKind, expressions};
 use crate::collect::is_tensor_type;
@@ -162,8 +162,8 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.site(SiteKind::Operator { op, in_place: true }, LinesByVersion::same(line), it.range);
         self.works_on([&*it.target, &*it.value]);
         let held = match (self.held(&it.target), self.held(&it.value)) {
-            (Some(Held::Tensor), _) | (_, Some(Held::Tensor)) => Some(Held::Tensor),
-            (Some(Held::Plain), Some(Held::Plain)) => Some(Held::Plain),
+            (Some(NameValue::Tensor), _) | (_, Some(NameValue::Tensor)) => Some(NameValue::Tensor),
+            (Some(NameValue::Plain), Some(NameValue::Plain)) => Some(NameValue::Plain),
             _ => None,
         };
         self.hold(&it.target, held);
@@ -179,7 +179,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.expr(value);
             self.target(&it.target, Access::Store);
             match is_tensor_type(&it.annotation) {
-                true => self.hold(&it.target, Some(Held::Tensor)),
+                true => self.hold(&it.target, Some(NameValue::Tensor)),
                 false => self.hold_value(&it.target, value),
             }
         } else if let Expr::Attribute(target) = &*it.target {
@@ -199,8 +199,8 @@ impl<'a> FlowBuilder<'_, 'a> {
             (Expr::Tuple(names), Expr::Tuple(values)) => (&names.elts, &values.elts),
             // What is unpacked: the sizes of a tensor, or tensors, if it is one.
             (Expr::Tuple(_) | Expr::List(_), _) => {
-                let held = if is_sizes(value) { Some(Held::Plain) } else { self.held(value) };
-                let is_known = held == Some(Held::Tensor) || is_sizes(value);
+                let held = if is_sizes(value) { Some(NameValue::Plain) } else { self.held(value) };
+                let is_known = held == Some(NameValue::Tensor) || is_sizes(value);
                 return self.hold(target, held.filter(|_| is_known));
             }
             _ => {
@@ -220,14 +220,14 @@ impl<'a> FlowBuilder<'_, 'a> {
     fn hold_elements(&mut self, target: &'a Expr, iterable: &'a Expr) {
         let called = iterable.as_call_expr().and_then(|it| it.func.as_name_expr());
         match (called.map(|it| it.id.as_str()), target) {
-            (Some("range"), _) => self.hold(target, Some(Held::Plain)),
+            (Some("range"), _) => self.hold(target, Some(NameValue::Plain)),
             (Some("enumerate"), Expr::Tuple(it)) => {
                 self.hold(target, None);
-                it.elts.first().into_iter().for_each(|it| self.hold(it, Some(Held::Plain)));
+                it.elts.first().into_iter().for_each(|it| self.hold(it, Some(NameValue::Plain)));
             }
             _ => {
                 let is_tensor = self.is_tensor(iterable);
-                self.hold(target, is_tensor.then_some(Held::Tensor));
+                self.hold(target, is_tensor.then_some(NameValue::Tensor));
             }
         }
     }
@@ -347,7 +347,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         test: &'a Expr,
         body: &'a [Stmt],
         end: u32,
-        ways: &mut Vec<Changes<'a>>,
+        ways: &mut Vec<NameChanges<'a>>,
     ) -> u32 {
         let (then, otherwise) = (self.join(), self.join());
         self.condition(test, then, otherwise);
