@@ -199,9 +199,11 @@ impl<'a> FlowBuilder<'_, 'a> {
             (Expr::Tuple(names), Expr::Tuple(values)) => (&names.elts, &values.elts),
             // What is unpacked: the sizes of a tensor, or tensors, if it is one.
             (Expr::Tuple(_) | Expr::List(_), _) => {
-                let held = if is_sizes(value) { Some(NameValue::Plain) } else { self.held(value) };
-                let is_known = held == Some(NameValue::Tensor) || is_sizes(value);
-                return self.hold(target, held.filter(|_| is_known));
+                let held = match is_sizes(value) {
+                    true => Some(NameValue::Plain),
+                    false => self.is_tensor(value).then_some(NameValue::Tensor),
+                };
+                return self.hold(target, held);
             }
             _ => {
                 let held = self.held(value);
