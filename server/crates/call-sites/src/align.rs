@@ -311,7 +311,8 @@ impl<'a> Aligner<'a> {
         }
         if let Some(from) = from {
             self.find_paths(from);
-            self.add_edges_to_end(from, sequence.returned, &mut edges);
+            let (_, end) = self.nearest_end(from, sequence.returned);
+            self.add_edges_to_end(from, end, sequence.returned, &mut edges);
         }
         let mut seen = Assumptions::default();
         edges.iter().filter_map(|(_, to)| self.prior.gates.get(to)).any(|&(condition, holds)| {
@@ -404,8 +405,9 @@ impl<'a> Aligner<'a> {
         }
         if let Some(from) = from.filter(|_| !sequence.is_cut) {
             self.find_paths(from);
-            if self.nearest_end(from, sequence.returned).0 <= self.costs.not_returned {
-                self.add_edges_to_end(from, sequence.returned, &mut edges);
+            let (way, end) = self.nearest_end(from, sequence.returned);
+            if way <= self.costs.not_returned {
+                self.add_edges_to_end(from, end, sequence.returned, &mut edges);
             }
         }
         (visited, edges)
@@ -696,8 +698,13 @@ impl<'a> Aligner<'a> {
     }
 
     /// Adds the edges of that way.
-    fn add_edges_to_end(&mut self, from: u32, returned: bool, edges: &mut Vec<(u32, u32)>) {
-        let (_, end) = self.nearest_end(from, returned);
+    fn add_edges_to_end(
+        &mut self,
+        from: u32,
+        end: u32,
+        returned: bool,
+        edges: &mut Vec<(u32, u32)>,
+    ) {
         if end != from {
             self.add_edges(from, end, edges);
         }

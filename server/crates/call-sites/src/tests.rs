@@ -36,6 +36,11 @@ fn frame(row: &str) -> Frame<'_> {
     Frame { caller, function, children: children.collect(), is_cut }
 }
 
+/// Frames that one frame of the same function called.
+fn by_caller<'f, 'a>(frames: &'f [Frame<'a>]) -> impl Iterator<Item = &'f [Frame<'a>]> {
+    frames.chunk_by(|one, other| one.caller == other.caller)
+}
+
 /// `outer > inner > innermost`: a child, and what is called in turn; `outer > inner=4` with the line that is expected of it.
 fn calls(child: &str) -> (&str, Vec<(&str, Option<&str>)>) {
     let mut names = child.split(" > ");
@@ -70,33 +75,27 @@ fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
     };
     let mut start = 1000.5;
     let duration = |frame: &Frame<'_>| 20.0 * (frame.children.len() + 1) as f64;
-    let mut caller = None;
-    for (at, frame) in frames.iter().enumerate() {
-        let of_caller = frames[at..].iter().take_while(|it| it.caller == frame.caller);
-        caller = frame.caller.map(|it| {
-            match caller.filter(|_| at > 0 && frames[at - 1].caller == Some(it)) {
-                Some(caller) => caller,
-                None => {
-                    let duration = of_caller.map(|it| duration(it) + 10.0).sum::<f64>();
-                    event(&recorded(it), start - 2.0, duration, None)
+    for neighbours in by_caller(frames) {
+        let whole = neighbours.iter().map(|it| duration(it) + 10.0).sum();
+        let caller = neighbours[0].caller;
+        let caller = caller.map(|it| event(&recorded(it), start - 2.0, whole, None));
+        for frame in neighbours {
+            let duration = duration(frame);
+            let parent = event(&recorded(frame.function), start, duration, caller);
+            for (row, (child, _)) in frame.children.iter().enumerate() {
+                let (name, inner) = calls(child);
+                let is_last = frame.is_cut && row + 1 == frame.children.len();
+                let end = start + duration;
+                let mut start = start + 20.0 * row as f64 + 5.25;
+                let length = if is_last { end - start } else { 12.0 };
+                let mut outer = event(&recorded(name), start, length, Some(parent));
+                for (depth, (inner, _)) in inner.into_iter().enumerate() {
+                    start += 2.25;
+                    outer = event(&recorded(inner), start, 8.0 - 4.0 * depth as f64, Some(outer));
                 }
             }
-        });
-        let duration = duration(frame);
-        let parent = event(&recorded(frame.function), start, duration, caller);
-        for (row, (child, _)) in frame.children.iter().enumerate() {
-            let (name, inner) = calls(child);
-            let is_last = frame.is_cut && row + 1 == frame.children.len();
-            let end = start + duration;
-            let mut start = start + 20.0 * row as f64 + 5.25;
-            let length = if is_last { end - start } else { 12.0 };
-            let mut outer = event(&recorded(name), start, length, Some(parent));
-            for (depth, (inner, _)) in inner.into_iter().enumerate() {
-                start += 2.25;
-                outer = event(&recorded(inner), start, 8.0 - 4.0 * depth as f64, Some(outer));
-            }
+            start += duration + 10.0;
         }
-        start += duration + 10.0;
     }
     format!(r#"{{"traceEvents":[{events}]}}"#)
 }
@@ -142,20 +141,24 @@ fn programs() {
         let (text, rows) = rest.split_once("--\n").unwrap();
         let frames: Vec<Frame<'_>> = rows.lines().filter(|it| !it.is_empty()).map(frame).collect();
         let mut found = inferred(text, &frames).into_iter();
-        for (at, frame) in frames.iter().enumerate() {
-            if frame.caller.is_some() && (at == 0 || frames[at - 1].caller != frame.caller) {
+        for neighbours in by_caller(&frames) {
+            if neighbours[0].caller.is_some() {
                 found.next();
             }
-            found.next();
-            for (child, expected) in &frame.children {
-                let mut lines = vec![(found.next().unwrap_or_default(), Some(*expected))];
-                for (_, line) in calls(child).1 {
-                    lines.push((found.next().unwrap_or_default(), line));
-                }
-                for (line, expected) in lines {
-                    if let Some(expected) = expected.filter(|it| *it != line) {
-                        let _never_fails =
-                            writeln!(wrong, "{name}: {child}: found {line}, expected {expected}");
+            for frame in neighbours {
+                found.next();
+                for (child, expected) in &frame.children {
+                    let mut lines = vec![(found.next().unwrap_or_default(), Some(*expected))];
+                    for (_, line) in calls(child).1 {
+                        lines.push((found.next().unwrap_or_default(), line));
+                    }
+                    for (line, expected) in lines {
+                        if let Some(expected) = expected.filter(|it| *it != line) {
+                            let _never_fails = writeln!(
+                                wrong,
+                                "{name}: {child}: found {line}, expected {expected}"
+                            );
+                        }
                     }
                 }
             }

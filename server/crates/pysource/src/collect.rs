@@ -249,12 +249,8 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
 
 impl Collector<'_> {
     fn function(&mut self, def: &StmtFunctionDef) {
-        let decorator = def.decorator_list.first().map(|decorator| decorator.expression.start());
         let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
-        let outer = self.enter_def(&def.name, kind, def.range, decorator, &def.body);
-        if self.scope != outer {
-            self.functions[self.scope].decoration = decoration(&def.decorator_list);
-        }
+        let outer = self.enter_def(&def.name, kind, def.range, &def.decorator_list, &def.body);
         let inner = std::mem::replace(&mut self.scope, outer);
         def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
         if let Some(type_params) = &def.type_params {
@@ -278,9 +274,8 @@ impl Collector<'_> {
     }
 
     fn class(&mut self, class: &StmtClassDef) {
-        let decorator = class.decorator_list.first().map(|decorator| decorator.expression.start());
-        let outer =
-            self.enter_def(&class.name, FunctionKind::Class, class.range, decorator, &class.body);
+        let (kind, decorators) = (FunctionKind::Class, &class.decorator_list);
+        let outer = self.enter_def(&class.name, kind, class.range, decorators, &class.body);
         if self.scope != outer {
             let bases = class.arguments.iter().flat_map(|it| &it.args);
             let bases = bases.filter_map(|base| match base {
@@ -400,7 +395,7 @@ impl Collector<'_> {
         name: &Identifier,
         kind: FunctionKind,
         range: TextRange,
-        decorator: Option<TextSize>,
+        decorators: &[Decorator],
         body: &[Stmt],
     ) -> usize {
         if name.is_empty() {
@@ -408,9 +403,10 @@ impl Collector<'_> {
         }
         let body = body.first().map_or(range.end(), Ranged::start);
         let outer = self.enter(name, kind, range, body);
-        if let Some((decorator, function)) = decorator.zip(self.functions.last_mut()) {
+        if let Some((decorator, function)) = decorators.first().zip(self.functions.last_mut()) {
             function.def_line = self.lines.line(name.start().to_usize());
-            function.first_line = self.lines.line(decorator.to_usize());
+            function.first_line = self.lines.line(decorator.expression.start().to_usize());
+            function.decoration = decoration(decorators);
         }
         outer
     }
@@ -452,7 +448,7 @@ impl Collector<'_> {
     }
 }
 
-/// What decorators make of a function.
+/// What decorators make of a function or class.
 fn decoration(decorators: &[Decorator]) -> Decoration {
     let mut decoration = Decoration::Unchanged;
     for decorator in decorators {

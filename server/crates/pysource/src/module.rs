@@ -50,7 +50,7 @@ pub struct Function {
     pub decoration: Decoration,
 }
 
-/// What the decorators of a function make of it, as far as their names say.
+/// What the decorators of a function or class make of it, as far as their names say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Decoration {
     /// It has none, or its calls run it as if it had none: `classmethod`, `staticmethod`.

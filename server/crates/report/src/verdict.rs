@@ -65,9 +65,9 @@ pub(crate) fn of(ledger: &Ledger, scale: &Scale<'_>) -> Option<Verdict> {
             let lead = format!("Limited by {} and {} about equally", name(first), name(second));
             (Bottleneck::Mixed, lead)
         }
-        // Without a device there is nothing else.
+        // That a recording without a device is limited by the host says nothing.
         _ if first == Bottleneck::Host && ledger.devices.is_empty() && ledger.ranks == 1 => {
-            (first, "All on the host, without a device".to_owned())
+            (first, "No device is in the recording".to_owned())
         }
         _ => (first, format!("Limited by {}", name(first))),
     };
@@ -197,7 +197,10 @@ mod tests {
         assert_eq!(it.parts, [("waiting", 0.7), ("cpu", 0.2), ("other", 0.8 - 0.7)]);
         // Beside operators, a wait of another thread holds nothing up.
         let busy = Breakdown { cpu: Ns(90), other: Ns(10), ..Breakdown::default() };
-        assert_eq!(verdict(busy, 100).limit, Bottleneck::Host);
+        let it = verdict(busy, 100);
+        assert_eq!(it.limit, Bottleneck::Host);
+        let text = "No device is in the recording; of the step: CPU operators 90 %, Python and all else 10 %.";
+        assert_eq!(it.text, text);
         // A thread beside that of the steps waits on a line of its own, and may on one where that thread is, too.
         let it = verdict_with(breakdown, &[(100, 0), (60, 10)]);
         assert_eq!(it.parts, [("other", 0.8 - 0.1), ("cpu", 0.2), ("waiting", 0.1)]);
