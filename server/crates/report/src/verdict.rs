@@ -195,12 +195,15 @@ mod tests {
         let it = verdict(breakdown, 70);
         assert_eq!(it.limit, Bottleneck::Waiting);
         assert_eq!(it.parts, [("waiting", 0.7), ("cpu", 0.2), ("other", 0.8 - 0.7)]);
-        // Beside operators, a wait of another thread holds nothing up.
+        // Beside operators, a wait holds nothing up.
         let busy = Breakdown { cpu: Ns(90), other: Ns(10), ..Breakdown::default() };
         let it = verdict(busy, 100);
         assert_eq!(it.limit, Bottleneck::Host);
-        let text = "No device is in the recording; of the step: CPU operators 90 %, Python and all else 10 %.";
-        assert_eq!(it.text, text);
+        assert_eq!(it.parts, [("cpu", 0.9), ("waiting", 0.1)]);
+        assert_eq!(
+            verdict(busy, 0).text,
+            "No device is in the recording; of the step: CPU operators 90 %, Python and all else 10 %."
+        );
         // A thread beside that of the steps waits on a line of its own, and may on one where that thread is, too.
         let it = verdict_with(breakdown, &[(100, 0), (60, 10)]);
         assert_eq!(it.parts, [("other", 0.8 - 0.1), ("cpu", 0.2), ("waiting", 0.1)]);
