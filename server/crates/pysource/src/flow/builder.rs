@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprName, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, ExprName, StmtAssign, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::constants::{Constant, FlowParameter, ParameterTest};
@@ -381,8 +381,46 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         is_plain
     }
 
+    /// Notes that an expression gives a number, and so what it is computed from.
+    pub(super) fn expect_plain(&mut self, expr: &'a Expr) {
+        guarded(|| match expr {
+            Expr::BinOp(it) => {
+                self.expect_plain(&it.left);
+                self.expect_plain(&it.right);
+            }
+            Expr::UnaryOp(it) => self.expect_plain(&it.operand),
+            Expr::Name(it) if self.inlined.is_none() => self.known.learn(it, NameValue::Plain),
+            _ => {}
+        });
+        if !self.is_tensor(expr) {
+            self.plain.insert(expr.range(), true);
+        }
+    }
+
+    /// Notes that what is assigned is a number, if its name is used as one.
+    pub(super) fn expect_as_used(&mut self, it: &'a StmtAssign) {
+        let is_number = |target: &Expr| {
+            target.as_name_expr().is_some_and(|name| self.assignments.is_number(&name.id))
+        };
+        if it.targets.iter().any(is_number) {
+            self.expect_plain(&it.value);
+        }
+    }
+
+    /// Notes that what the last site gives, which is all of `expr`, is plain.
+    pub(super) fn expect_last_plain(&mut self, expr: &Expr) {
+        let text = byte_range(expr.range());
+        if self.is_tensor(expr) {
+            return;
+        }
+        if let Some(site) = self.sites.last_mut().filter(|it| it.text == text) {
+            site.is_plain = true;
+            self.plain.insert(expr.range(), true);
+        }
+    }
+
     /// Whether an attribute is one of the module `math`.
-    fn is_of_math(&self, it: &ExprAttribute) -> bool {
+    pub(super) fn is_of_math(&self, it: &ExprAttribute) -> bool {
         let module = it.value.as_name_expr().map(|it| self.binding(&it.id));
         matches!(module, Some(Binding::Imported { name }) if name == "math")
     }

@@ -216,6 +216,9 @@ impl<'a> FlowBuilder<'_, 'a> {
                     return;
                 }
                 self.expr(test);
+                if it.comparators.iter().any(is_named_constant) {
+                    self.expect_last_plain(test);
+                }
             }
             _ => match constant_truth(test) {
                 Some(holds) => return self.go_to(if holds { then } else { otherwise }),
@@ -355,6 +358,10 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
         } else {
             self.expr(&it.func);
+        }
+        // Functions of `math` take numbers.
+        if it.func.as_attribute_expr().is_some_and(|it| self.is_of_math(it)) {
+            args.iter().for_each(|it| self.expect_plain(it));
         }
         self.arguments(&it.arguments, line);
         let passes = self.passed(&it.arguments);
@@ -701,6 +708,15 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
                 || expr.is_bytes_literal_expr()
         }
     }
+}
+
+/// Whether an expression is a constant by its name, as the members of enums are: `Kind.CONCAT`.
+fn is_named_constant(expr: &Expr) -> bool {
+    let is_constant = |it: &str| {
+        it.chars().filter(char::is_ascii_uppercase).count() > 1
+            && !it.contains(|it: char| it.is_ascii_lowercase())
+    };
+    matches!(expr, Expr::Attribute(it) if is_constant(&it.attr) && !is_self(&it.value))
 }
 
 fn is_lazy(called: &Expr) -> bool {

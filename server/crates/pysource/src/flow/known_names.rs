@@ -119,7 +119,7 @@ impl<'a> KnownNames<'a> {
     }
 
     /// What is known already stays: a name that is assigned a tensor is one.
-    fn learn(&mut self, name: &'a ExprName, held: NameValue) {
+    pub(super) fn learn(&mut self, name: &'a ExprName, held: NameValue) {
         if self.get(&name.id).is_none() {
             self.set(&name.id, Some(held));
         }

@@ -38,6 +38,8 @@ pub(super) struct FunctionAssignments<'a> {
     bound: Vec<(TextSize, &'a str)>,
     /// Names that belong to a function around this one, or that one within it assigns.
     shared: HashSet<&'a str>,
+    /// Names that are given to functions of `math`.
+    numbers: HashSet<&'a str>,
     n_loops: u32,
     /// Whether what is being walked is assigned a truth value.
     is_truth: bool,
@@ -87,6 +89,11 @@ impl<'a> FunctionAssignments<'a> {
     /// Whether other functions may assign a name meanwhile.
     pub(super) fn is_shared(&self, name: &str) -> bool {
         self.shared.contains(name)
+    }
+
+    /// Whether a name is bound once, to a number: functions of `math` take it.
+    pub(super) fn is_number(&self, name: &str) -> bool {
+        self.numbers.contains(name) && self.names.get(name).is_some_and(|it| it.is_once)
     }
 
     /// What `test` asks; `None` if the answer may change.
@@ -229,6 +236,10 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
                 let key = it.slice.as_string_literal_expr().map(|it| it.value.to_str());
                 self.hyperparameters.extend(key);
             }
+            Expr::Call(it) if is_of_math(&it.func) => {
+                let names = it.arguments.args.iter().filter_map(|it| it.as_name_expr());
+                self.numbers.extend(names.map(|it| it.id.as_str()));
+            }
             _ => {}
         }
         guarded(|| source_order::walk_expr(self, expr));
@@ -250,6 +261,12 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
         self.bound.extend(name.map(|it| (it.start(), it.as_str())));
         guarded(|| source_order::walk_pattern(self, pattern));
     }
+}
+
+/// Whether a function is one of the module `math`, by its text.
+fn is_of_math(function: &Expr) -> bool {
+    let module = function.as_attribute_expr().and_then(|it| it.value.as_name_expr());
+    module.is_some_and(|it| it.id == "math")
 }
 
 /// Whether an expression gives `True` or `False`, as far as the text shows.

@@ -40,6 +40,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.forget_bound_in(it.range);
             }
             Stmt::Assign(it) => {
+                self.expect_as_used(it);
                 self.expr(&it.value);
                 // `a, b = b, a` unpacks what is known to be a tuple.
                 let is_display = it.value.is_tuple_expr() || it.value.is_list_expr();
