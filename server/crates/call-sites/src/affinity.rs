@@ -518,6 +518,11 @@ fn is_of_other_module(callee: &Callee, key: &FunctionKey) -> bool {
     is_function && !is_class_name(owner) && owner != "()" && !key.file.split('/').any(is_name)
 }
 
+/// Whether `self.name` is called. Where no class around has a method of this name, it is rather an attribute.
+fn is_of_self(callee: &Callee) -> bool {
+    callee.path.len() == 2 && first_name(callee) == Some("self")
+}
+
 /// The first name of a dotted callee.
 fn first_name(callee: &Callee) -> Option<&str> {
     callee.path.first().map(String::as_str)
@@ -584,6 +589,7 @@ fn called_function(
                 _ if target.is_class => costs.call_object_class,
                 Certainty::Anything => costs.call_object_unknown,
                 Certainty::Attribute | Certainty::Imported => costs.call_object_attribute,
+                Certainty::Method if is_of_self(callee) => costs.call_object_attribute,
                 Certainty::Method => costs.call_object_method,
                 Certainty::Defined | Certainty::Builtin => costs.call_object_defined,
             };
@@ -730,9 +736,7 @@ fn module(site: &Expression<'_>, class: &str, costs: &Costs) -> Option<u32> {
         Certainty::Imported => costs.module_of_imported,
         Certainty::Anything | Certainty::Attribute if is_other => costs.module_of_other_class,
         Certainty::Anything | Certainty::Attribute => costs.module_of_attribute,
-        Certainty::Method if callee.path.len() == 2 && first_name(callee) == Some("self") => {
-            costs.module_of_attribute
-        }
+        Certainty::Method if is_of_self(callee) => costs.module_of_attribute,
         Certainty::Method => costs.module_of_method,
     })
 }
