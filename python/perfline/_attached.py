@@ -288,6 +288,8 @@ class Session:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
         elif self._function is not None:
             self._say_why_nothing_was_recorded_of_calls()
+        elif kind is not None and self._options.get("parent") == os.getppid():
+            say(f"nothing was recorded: the program failed after {self._steps} steps")
         elif self._steps:
             say(
                 f"nothing was recorded: the program ended after {self._steps} steps; "
@@ -296,7 +298,8 @@ class Session:
         elif self._options.get("parent") == os.getppid():
             say(
                 "nothing was recorded: the program ended before an optimizer stepped, a data loader gave a batch or a "
-                "backward pass ended; record a block of it with `with perfline.profile(steps=None):`"
+                "backward pass ended; record calls of a function with `--function NAME`, or a block with "
+                "`with perfline.profile(steps=None):`"
             )
 
     def _say_why_nothing_was_recorded_of_calls(self):

@@ -102,7 +102,7 @@ def parse(arguments):
     parser.add_argument(
         "--function", type=_function, metavar="[FILE:]NAME",
         help="record calls of this function (forward, Net.forward, net.py:Net.forward), whose ends are the ends of steps "
-        f"(--after is {CALLS} then, and not less)",
+        f"(--after is {CALLS} then, or more: the function is found by its first call)",
     )  # fmt: skip
     parser.add_argument("--steps", type=_positive, default=3, metavar="N", help="steps to record (default: 3)")
     parser.add_argument(
@@ -131,8 +131,8 @@ def parse(arguments):
     command = arguments[n_ours:]
     if command[:1] == ["--"]:
         command = command[1:]
-    if options.function is not None and options.after is not None and options.after < CALLS:
-        parser.error(f"with --function, --after is at least {CALLS}: the function is found by its first call")
+    if options.function is not None and options.after is not None:
+        options.after = max(options.after, CALLS)
     if not command:
         parser.error("name the program to record: script.py, -m module, or a command such as torchrun")
     if command[0] == "-m" or command[0].endswith(".py"):

@@ -142,10 +142,9 @@ class Calls(RecordTest):
             done = self.record_calls(name, "calls.py", "20")
             self.assertIn(f"nothing was recorded: no function {name} began after PyTorch", done.stderr)
 
-    def test_it_cannot_begin_with_the_first_call(self):
+    def test_it_does_not_begin_with_the_first_call(self):
         done = self.record_calls("Model.forward", "--after", "1", "calls.py", "20")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("with --function, --after is at least 2", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[0], "[[1, 2, 3]]", done.stderr)
 
 
 class Graphs(RecordTest):
@@ -317,6 +316,11 @@ class Endings(RecordTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn("nothing was recorded: the program ended after 4 steps; record earlier ones", done.stderr)
         self.assertEqual(self.traces(), [])
+
+    def test_a_program_that_fails_early_gets_no_advice(self):
+        done = self.record("--after", "50", "train.py", "20", "fail")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"nothing was recorded: the program failed after \d+ steps\n")
 
     def test_what_cannot_be_run_is_said(self):
         done = self.record("no-such-program")

@@ -87,7 +87,8 @@ fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<
 
 /// The cost of a function that `map` or `filter` calls for each element.
 fn lazy(site: &Expression<'_>, name: &str, costs: &Costs) -> u32 {
-    if site.mentions.contains(name) { costs.lazy_named } else { costs.lazy_unnamed }
+    let is_named = site.mentions.contains(name) || site.target.has(name);
+    if is_named { costs.lazy_named } else { costs.lazy_unnamed }
 }
 
 /// What the functions that were called from frames of one function show about all of its sites.
@@ -119,7 +120,7 @@ impl<'k> Called<'k> {
 pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Costs) -> u16 {
     let makes_generator = |name: &str| called.generators.contains(name);
     let is_always_got =
-        |owner: Option<&str>| called.getters.iter().any(|it| is_object_of(owner, it));
+        |owner: Option<&str>| called.getters.iter().any(|it| is_got_of_object(site, owner, it));
     let cost = match site.kind {
         _ if site.is_plain => 0,
         SiteKind::Call { callee, .. } if callee.name().is_some_and(makes_generator) => 0,
@@ -342,7 +343,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
                     Some(match site.attribute {
-                        _ if is_object_of(owner.as_deref(), key) => 0,
+                        _ if is_got_of_object(site, owner.as_deref(), key) => 0,
                         _ if name == "__getattribute__"
                             && owner.as_deref() == Some("self")
                             && class.is_some_and(|it| !site.target.bases.contains(&it)) =>
@@ -611,6 +612,10 @@ fn called_function(
             Certainty::Anything => costs.dunder_unknown,
             _ => costs.dunder_elsewhere,
         };
+    }
+    // It makes what calls later.
+    if called == Some("partial") {
+        return costs.call_other_defined;
     }
     if key.may_wrap() {
         let wraps_it = key.calls.iter().any(|it| {
@@ -920,7 +925,8 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
     if converts(called, name) {
         return Some(costs.operator_conversion);
     }
-    if called.trim_end_matches('_') == name {
+    // The type `slice` is no operator of tensors.
+    if called.trim_end_matches('_') == name && callee.path != ["slice"] {
         return Some(costs.operator_of_call);
     }
     match &callee.binding {
@@ -991,11 +997,17 @@ fn is_name_of_object(name: &str, class: &str) -> bool {
     name.len() > 2 && class.to_lowercase().ends_with(&name.to_lowercase())
 }
 
-/// Whether a variable or attribute is called like the class of a method: `config` like `PretrainedConfig`.
-fn is_object_of(name: Option<&str>, method: &FunctionKey) -> bool {
+/// Whether an attribute is got of an object of the class of a method: `self.x` in that class, `config.x` with a method of
+/// `PretrainedConfig`. One of the class itself is not.
+fn is_got_of_object(site: &Expression<'_>, owner: Option<&str>, method: &FunctionKey) -> bool {
     let class = method.source.as_ref().and_then(|source| source.class.as_deref());
-    let (Some(name), Some(class)) = (name, class) else { return false };
-    is_name_of_object(name, class)
+    match (owner, class) {
+        (Some("self"), Some(class)) => {
+            method.name == "__getattribute__" && site.target.bases.contains(&class)
+        }
+        (Some(name), Some(class)) => name != class && is_name_of_object(name, class),
+        _ => false,
+    }
 }
 
 /// Whether what is called, or what a method is called on, has a name like a file: `clip_grad_norm_` and

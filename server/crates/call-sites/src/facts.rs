@@ -173,6 +173,14 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
             values.into_iter().for_each(|value| target.add_value(value));
             let is_lazy =
                 is_lazy_call(&site.iterable) || target.makers.iter().any(|it| calls_for_each(it));
+            if let Iterable::Call { first: Some((name, binding)), .. } = &site.iterable
+                && is_lazy
+            {
+                target.names.push(name);
+                if let Binding::Variable { values, .. } = binding {
+                    target.add_values(values);
+                }
+            }
             let iterates_lambda =
                 matches!(site.iterable, Iterable::Call { passes_lambda: true, .. });
             let takes = match site.iterable {

@@ -98,19 +98,25 @@ impl Structure {
                 }
                 row.push(Child { key, exact });
             }
-            let mut closed = FxHashSet::default();
-            let is_closing = |&event: &HostEventId| {
-                let name = host.name[event.index()];
+            let is_idle = |event: &HostEventId| {
                 host.kind[event.index()] == HostKind::Python
                     && structure.children.run_of[event.index()] == u32::MAX
-                    && kinds.of(name, &mut definitions).is_resumed
-                    && closed.insert(name)
+            };
+            let name = |event: &HostEventId| host.name[event.index()];
+            let mut closed = FxHashSet::default();
+            // A generator that takes its elements from one of the same function is closed with that.
+            let mut closes_all = || {
+                events.chunk_by(|one, other| name(one) == name(other)).all(|same| {
+                    let name = name(&same[0]);
+                    kinds.of(name, &mut definitions).is_resumed && closed.insert(name)
+                })
             };
             // A loop over a generator resumes that one. Where several are resumed, each once, and do nothing, this one was closed at its
             // `yield`, and those that it took its elements from with it.
             if let Start::Within(line) = start
-                && 1 < row.len()
-                && events.iter().all(is_closing)
+                && events.iter().all(is_idle)
+                && closes_all()
+                && 1 < closed.len()
             {
                 row.iter_mut().filter(|it| it.exact == 0).for_each(|it| it.exact = line);
             }

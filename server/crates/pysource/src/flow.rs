@@ -549,6 +549,8 @@ pub enum Iterable {
         has_arguments: bool,
         /// Whether a lambda is one of them.
         passes_lambda: bool,
+        /// The first argument, if that is a name, with what that is: `map` and `filter` call it.
+        first: Option<(String, Binding)>,
     },
 }
 

@@ -175,6 +175,11 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
                 _ => AssignedValue::Unknown,
             },
             _ if is_size(expr) => AssignedValue::Plain,
+            // `partial(f, …)` calls `f`.
+            func if is_partial(func) => match it.arguments.args.first().map(value_of) {
+                Some(AssignedValue::Named(name)) => AssignedValue::Named(name),
+                _ => AssignedValue::Unknown,
+            },
             Expr::Name(func) => AssignedValue::Made(func.id.to_string()),
             // `x.float()` is a tensor, as `float(x)` is none.
             Expr::Attribute(func) => match func.attr.as_str() {
@@ -212,6 +217,15 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
         Expr::UnaryOp(it) if it.op == UnaryOp::Not => AssignedValue::Plain,
         Expr::BinOp(_) | Expr::UnaryOp(_) => AssignedValue::Computed,
         _ => AssignedValue::Unknown,
+    }
+}
+
+/// Whether a function is `functools.partial`, by its text.
+fn is_partial(function: &Expr) -> bool {
+    match function {
+        Expr::Name(it) => it.id == "partial",
+        Expr::Attribute(it) => it.attr.as_str() == "partial",
+        _ => false,
     }
 }
 

@@ -499,7 +499,7 @@ fn reasons(ledger: &Ledger) -> Section {
     let mut section = Section::new("unattributed", "Unattributed", Subject::Recording, columns);
     for (reason, books) in ledger.unattributed.iter() {
         let amounts = Metric::ALL.map(|it| Cell::exact(it, books.get(it)).unless_zero());
-        let row = std::iter::once(Cell::text(reason.name())).chain(amounts);
+        let row = std::iter::once(Cell::text(reason.name().replace('_', " "))).chain(amounts);
         section.rows.push(row.collect());
     }
     section

@@ -231,6 +231,9 @@ fn loader_workers<'a>(ranks: impl Iterator<Item = &'a Overview>) -> Option<Strin
     })
 }
 
+/// Recording alone hardly makes a step this many times as long.
+const FAR: f64 = 3.0;
+
 /// How much longer a step took while it was recorded, where steps were measured without the profiler too. `ranks` have their
 /// recorded steps.
 fn slowdown<'a>(
@@ -241,7 +244,8 @@ fn slowdown<'a>(
         without.extend(&overview.plain_steps);
         with.extend(steps.values());
     }
-    let (without, with) = (typical(without)?, typical(with)?);
+    let without = typical(without)?;
+    let Some(with) = typical(with.clone()) else { return untypical(without, with) };
     let (ratio, without, with) =
         (with.as_f64() / without.as_f64(), duration(without), duration(with));
     Some(match ratio {
@@ -250,6 +254,22 @@ fn slowdown<'a>(
         ),
         0.95..1.05 => format!("recording made steps no longer: {without} without, {with} with"),
         _ => format!("recording made a step {ratio:.2} × as long: {without} without, {with} with"),
+    })
+}
+
+/// That recorded steps, which are few or not alike, are no steps like those before, where the least of them is far from these.
+fn untypical(without: Ns, with: Vec<Ns>) -> Option<String> {
+    let least = with.iter().copied().min()?;
+    let ratio = least.as_f64() / without.as_f64();
+    (FAR <= ratio).then(|| {
+        let (recorded, without) = (duration(least), duration(without));
+        let (steps, they) = match with.len() {
+            1 => ("the recorded step took", "it"),
+            _ => ("each recorded step took at least", "they"),
+        };
+        format!(
+            "{steps} {recorded}, {ratio:.1} × as long as those before ({without}): {they} did more, or the machine was busy"
+        )
     })
 }
 
@@ -383,6 +403,15 @@ mod tests {
         assert_eq!(said(&[10, 10], &[14, 15, 16]), "", "too few");
         assert_eq!(said(&[10, 20, 40], &[14, 15, 16]), "", "not alike");
         assert_eq!(said(&[10, 10, 10], &[5, 15, 45]), "", "not alike");
+        assert_eq!(
+            said(&[10, 10, 11], &[550]),
+            "the recorded step took 550 ms, 55.0 × as long as those before (10 ms): it did more, or the machine was busy"
+        );
+        assert_eq!(
+            said(&[10, 10, 11], &[31, 90, 200]),
+            "each recorded step took at least 31 ms, 3.1 × as long as those before (10 ms): they did more, or the machine was busy"
+        );
+        assert_eq!(said(&[10, 10, 11], &[29]), "");
     }
 
     #[test]

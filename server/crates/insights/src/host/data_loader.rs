@@ -60,10 +60,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let alone = find(
         Pattern::DataLoaderAlone,
         if is_on_host {
-            "num_workers=2 or more makes batches meanwhile. There are no workers, so the loop makes each batch itself."
+            "num_workers=2 or more makes batches meanwhile."
         } else {
-            "num_workers=2 or more makes batches meanwhile, and pin_memory=True speeds up their way to a GPU. There are no \
-             workers, so the loop makes each batch itself."
+            "num_workers=2 or more makes batches meanwhile, and pin_memory=True speeds up their way to a GPU."
         },
     );
     let mut measured = LoaderWorkers::default();

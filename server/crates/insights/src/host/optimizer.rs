@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     title: "The optimizer takes one parameter after the other",
     summary: "For each parameter the optimizer runs a handful of operators of its own, which costs more to launch than to compute.",
     severity: Severity::Information,
-    trigger: "A frame `_single_tensor_…` of `torch.optim` runs below the line. In recordings without Python frames: an optimizer of PyTorch runs many operators in a step, and none over a list (`_foreach_…`, `_fused_…`).",
+    trigger: "A frame `_single_tensor_…` of `torch.optim` runs below the line. In recordings without Python frames: an optimizer of PyTorch runs many operators in a step, and none over a list (`_foreach_…`, `_fused_…`). In recordings without a device: only optimizers that take `fused=True`.",
     measure: "The time of that frame, or of the range `Optimizer.step#…`, per step.",
     thresholds: &[OPERATORS, WARNING],
     remedy: "`foreach=True` works on lists of parameters, `fused=True` (Adam, AdamW, SGD, Adagrad) in one kernel for each list. Without either, PyTorch chooses lists where all parameters are on a GPU, and single tensors on a CPU, where `fused=True` is offered by Adam, AdamW, SGD and Adagrad since 2.4.",

@@ -73,8 +73,8 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
             cost: books.cpu,
             of: books.cpu,
             severity: None,
-            remedy: "Call less here: take out of the loop what does not change, log every so many steps; torch.compile removes the Python \
-                     between the operators of a model.",
+            remedy: "Call less here: take out of the loop what does not change, log every so many steps. In a model, torch.compile \
+                     removes the Python between operators.",
         })
     });
     let found = drafted.into_iter().filter_map(|mut finding| {

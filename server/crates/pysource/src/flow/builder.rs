@@ -451,6 +451,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                     is_method,
                     has_arguments: !it.arguments.is_empty(),
                     passes_lambda: it.arguments.args.iter().any(Expr::is_lambda_expr),
+                    first: match it.arguments.args.first() {
+                        Some(Expr::Name(it)) => Some((it.id.to_string(), self.binding(&it.id))),
+                        _ => None,
+                    },
                 }
             }
             _ => Iterable::Other,

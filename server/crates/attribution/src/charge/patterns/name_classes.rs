@@ -58,9 +58,10 @@ pub(super) enum NameClass {
     ToCpu,
 }
 
-/// The name_classes of all names of a recording, by string.
+/// The classes of all names of a recording, by string.
 pub(super) fn name_classes(profile: &Profile) -> Vec<NameClass> {
-    profile.strings.iter().map(|(_, name)| class(name)).collect()
+    let has_device = !profile.device.is_empty();
+    profile.strings.iter().map(|(_, name)| class(name, has_device)).collect()
 }
 
 /// Optimizers of PyTorch that have an implementation over lists.
@@ -69,7 +70,15 @@ const OPTIMIZERS: [&str; 11] = [
     "Rprop",
 ];
 
-fn class(name: &str) -> NameClass {
+/// Those that can run as one kernel (`fused=True`), in the names of their functions. That pays on a CPU as well; lists do not.
+const WITH_FUSED: [&str; 4] = ["adam", "adamw", "sgd", "adagrad"];
+
+/// Whether an optimizer that takes one parameter after the other could do better.
+fn could_take_lists(optimizer: &str, has_device: bool) -> bool {
+    has_device || WITH_FUSED.contains(&optimizer.to_ascii_lowercase().as_str())
+}
+
+fn class(name: &str, has_device: bool) -> NameClass {
     if let Some(operator) = name.strip_prefix("aten::") {
         return of_operator(operator);
     }
@@ -78,7 +87,7 @@ fn class(name: &str) -> NameClass {
         return NameClass::Resumed;
     }
     if let Some(frame) = Frame::parse(name) {
-        return of_frame(&frame);
+        return of_frame(&frame, has_device);
     }
     if name.starts_with("nn.Module: ") {
         return NameClass::Module;
@@ -91,7 +100,7 @@ fn class(name: &str) -> NameClass {
     }
     if let Some(step) = name.strip_prefix("Optimizer.step#") {
         let class = step.strip_suffix(".step").unwrap_or(step);
-        return if OPTIMIZERS.contains(&class) {
+        return if OPTIMIZERS.contains(&class) && could_take_lists(class, has_device) {
             NameClass::OptimizerStep
         } else {
             NameClass::Other
@@ -131,7 +140,7 @@ fn of_operator(name: &str) -> NameClass {
     }
 }
 
-fn of_frame(frame: &Frame<'_>) -> NameClass {
+fn of_frame(frame: &Frame<'_>, has_device: bool) -> NameClass {
     let (file, function) = (frame.file.replace('\\', "/"), frame.function);
     let is_in = |folder: &str| file.contains(folder);
     match function {
@@ -143,10 +152,12 @@ fn of_frame(frame: &Frame<'_>) -> NameClass {
         "replicate" | "scatter_kwargs" | "gather" if is_in("torch/nn/parallel/") => {
             NameClass::DataParallelPart
         }
-        _ if function.starts_with("_single_tensor_") && is_in("torch/optim/") => {
-            NameClass::SingleTensor
-        }
-        _ => NameClass::Frame,
+        _ => match function.strip_prefix("_single_tensor_") {
+            Some(optimizer) if is_in("torch/optim/") && could_take_lists(optimizer, has_device) => {
+                NameClass::SingleTensor
+            }
+            _ => NameClass::Frame,
+        },
     }
 }
 
@@ -186,7 +197,19 @@ mod tests {
             ("nn.Module: Conv2d_0", NameClass::Module),
         ];
         for (name, expected) in rows {
-            assert_eq!(class(name), expected, "{name}");
+            assert_eq!(class(name, true), expected, "{name}");
+        }
+        // On a CPU only what `fused=True` is offered by.
+        for (name, with_device, without) in [
+            (
+                "torch/optim/rmsprop.py(254): _single_tensor_rmsprop",
+                NameClass::SingleTensor,
+                NameClass::Frame,
+            ),
+            ("Optimizer.step#RMSprop.step", NameClass::OptimizerStep, NameClass::Other),
+            ("Optimizer.step#AdamW.step", NameClass::OptimizerStep, NameClass::OptimizerStep),
+        ] {
+            assert_eq!((class(name, true), class(name, false)), (with_device, without), "{name}");
         }
     }
 }
