@@ -700,9 +700,11 @@ fn comprehension(
                 },
         ),
         // `map` and `filter` call a function for each element.
-        (_, "<lambda>") if site.calls_for_elements() => {
-            Some(if site.iterates_lambda { costs.lazy_named } else { costs.lazy_unnamed })
-        }
+        (_, "<lambda>") if site.calls_for_elements() => Some(match site.lambda {
+            Some(lambda) if is_here(lambda) => costs.lazy_named,
+            Some(_) => costs.lazy_unnamed + costs.argument_elsewhere,
+            None => costs.lazy_unnamed,
+        }),
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {

@@ -40,8 +40,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) attribute: HeldValue,
     /// Whether what is iterated calls a function for each element: `map`, `filter`.
     pub(crate) is_lazy: bool,
-    /// Whether a lambda is given to what makes the elements.
-    pub(crate) iterates_lambda: bool,
+    /// The lambda that is given to what makes the elements, if one is.
+    pub(crate) lambda: Option<usize>,
     /// The generator expression that is made just before and that this site is the first to take elements from.
     pub(crate) takes: Option<usize>,
     /// What is learned for all sites together that say the same: the dotted callee, the attribute with its class.
@@ -181,8 +181,10 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                     target.add_values(values);
                 }
             }
-            let iterates_lambda =
-                matches!(site.iterable, Iterable::Call { passes_lambda: true, .. });
+            let lambda = match site.iterable {
+                Iterable::Call { lambda, .. } => lambda,
+                _ => None,
+            };
             let takes = match site.iterable {
                 Iterable::Generator { function } => Some(function),
                 _ => taken(flow, at),
@@ -202,7 +204,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 is_made_by_type,
                 attribute,
                 is_lazy,
-                iterates_lambda,
+                lambda,
                 takes,
                 shared,
             }

@@ -547,8 +547,8 @@ pub enum Iterable {
         is_method: bool,
         /// Whether it has arguments.
         has_arguments: bool,
-        /// Whether a lambda is one of them.
-        passes_lambda: bool,
+        /// The lambda that is one of them, if one is, as an index into [`crate::Module::functions`].
+        lambda: Option<usize>,
         /// The first argument, if that is a name, with what that is: `map` and `filter` call it.
         first: Option<(String, Binding)>,
     },

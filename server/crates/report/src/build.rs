@@ -750,8 +750,8 @@ mod tests {
 
             Unattributed
               because          thread time  waiting
-              no_python_frame       600 µs
-              idle_thread                    300 µs
+              no python frame       600 µs
+              idle thread                    300 µs
         "#]]
         .assert_eq(&report(&training(), &sources()));
     }

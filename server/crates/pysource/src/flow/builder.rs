@@ -450,7 +450,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                     name: name.to_owned(),
                     is_method,
                     has_arguments: !it.arguments.is_empty(),
-                    passes_lambda: it.arguments.args.iter().any(Expr::is_lambda_expr),
+                    lambda: it.arguments.args.iter().find_map(|it| match it {
+                        Expr::Lambda(it) => self.scopes.number(it),
+                        _ => None,
+                    }),
                     first: match it.arguments.args.first() {
                         Some(Expr::Name(it)) => Some((it.id.to_string(), self.binding(&it.id))),
                         _ => None,
