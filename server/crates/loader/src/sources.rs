@@ -615,15 +615,12 @@ fn is_same_text(a: &str, b: &str) -> bool {
     a == b || LineIndex::new(a).n_lines() == LineIndex::new(b).n_lines() && a.lines().eq(b.lines())
 }
 
-/// Whether a function within a function begins on `line`, or, if it is decorated, has `line`: a frame that was open when
-/// recording began carries its current line. Decorators may give their wrapper another name: torch 2.15 records
-/// `decorate_context` as `no_grad` or `inference_mode` (`_set_stack_frame_name` in `torch/utils/_contextlib.py`).
+/// Whether a function within a function begins on `line`: decorators may give their wrapper another name.
 fn may_be_renamed(module: &Module, line: u32) -> bool {
     let functions = module.functions();
     let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
     functions.iter().any(|function| {
-        let is_decorated = function.first_line < function.def_line;
-        (function.first_line == line || is_decorated && function.contains(line))
+        function.first_line == line
             && is_def(function)
             && function.parent.is_some_and(|parent| is_def(&functions[parent]))
     })
@@ -661,9 +658,8 @@ impl Match {
             module.definition(name, line).is_some() || may_be_renamed(module, line)
         };
         let in_place = named.iter().filter(|(name, line)| is_in_place(name, *line)).count();
-        let is_present = |name: &str, line: u32| {
-            module.named(name).next().is_some() || may_be_renamed(module, line)
-        };
+        let is_present =
+            |name: &str, line: u32| module.named(name).next().is_some() || is_in_place(name, line);
         let present = named.iter().filter(|(name, line)| is_present(name, *line)).count();
         let (in_place, present) = (share(in_place), share(present));
         (present > 0).then_some(Self { has_calls, in_place, present })

@@ -195,8 +195,9 @@ impl Module {
 
     /// The function of a recorded frame, by its name (`co_name`) and its line as recorded: the one that is defined on
     /// that line, else the innermost of that name around it, because a frame that was open when recording began (and a
-    /// resumed generator) carries its current line. `None` if the text has no such function, so that it is not the one
-    /// that was recorded.
+    /// resumed generator) carries its current line. Where the text has none of that name it is the wrapper of a decorator
+    /// there: torch 2.15 records `decorate_context` as `no_grad` or `inference_mode` (`_set_stack_frame_name` in
+    /// `torch/utils/_contextlib.py`). `None` if the text has no such function, so that it is not the one that was recorded.
     #[must_use]
     pub fn definition(&self, name: &str, line: u32) -> Option<&Function> {
         if name == "<module>" {
@@ -206,6 +207,17 @@ impl Module {
             .find(|function| function.first_line == line)
             .or_else(|| self.named(name).find(|function| function.def_line == line))
             .or_else(|| self.named(name).filter(|function| function.contains(line)).last())
+            .or_else(|| self.wrapper(line).filter(|_| self.named(name).next().is_none()))
+    }
+
+    /// The innermost decorated function within another one that a line is in.
+    fn wrapper(&self, line: u32) -> Option<&Function> {
+        let is_wrapper = |it: &&Function| {
+            it.contains(line)
+                && it.first_line < it.def_line
+                && it.parent.is_some_and(|parent| self.functions[parent].kind == FunctionKind::Def)
+        };
+        self.functions.iter().rfind(is_wrapper)
     }
 
     /// Whether a line is one of a statement, on which something can run: no comment, and not empty. Of a text with errors, of which
@@ -585,6 +597,23 @@ def f(x):
         );
         assert_eq!(module.enclosing(0), None);
         assert_eq!(module.enclosing(41), None);
+    }
+
+    #[test]
+    fn wrappers_that_were_renamed() {
+        let text = "def decorate(f):\n    @wraps(f)\n    def wrapper(x):\n        return f(x)\n    return wrapper\n\
+                    @decorate\ndef g(x):\n    return x\n";
+        let module = Module::parse(text);
+        let name = |name: &str, line| module.definition(name, line).map(|it| &*it.name);
+        assert_eq!(name("no_grad", 2), Some("wrapper"));
+        assert_eq!(
+            name("no_grad", 4),
+            Some("wrapper"),
+            "a frame that was open carries its current line"
+        );
+        assert_eq!(name("no_grad", 5), None);
+        assert_eq!(name("no_grad", 6), None, "that is no wrapper");
+        assert_eq!(name("g", 2), None, "the function is elsewhere");
     }
 
     #[test]
