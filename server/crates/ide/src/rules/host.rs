@@ -34,7 +34,9 @@ pub(crate) fn message(
             format!("the loop waits {cost} {at} for batches that workers make")
         }
         Pattern::DataLoaderAlone => {
-            format!("the loop makes its batches itself {at} (num_workers=0): {cost}")
+            let costliest = finding.related.first().and_then(|it| name(&it.place));
+            let most = costliest.map_or_else(String::new, |it| format!(", most of it at {it}"));
+            format!("the loop makes its batches itself {at} (num_workers=0): {cost}{most}")
         }
         Pattern::ConvBias => {
             let whole = time(finding, books.around.max(books.around_cuda));
@@ -144,14 +146,14 @@ fn runs(finding: &Finding, number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use insights::{Detail, Severity};
+    use insights::{Detail, Related, Severity};
     use ledger::{Bytes, Evidence, LineKey};
 
     use super::*;
 
     /// Two steps; 8 ms in all.
-    fn message_of(pattern: Pattern, evidence: Evidence, cost: i64, books: PatternBooks) -> String {
-        let finding = Finding {
+    fn finding(pattern: Pattern, evidence: Evidence, cost: i64, books: &PatternBooks) -> Finding {
+        Finding {
             rule: "rule",
             place: LineKey { file: "train.py".to_owned(), line: 7 },
             function: String::new(),
@@ -165,8 +167,15 @@ mod tests {
             detail: Detail::Pattern(pattern, books.clone()),
             related: Vec::new(),
             remedy: "",
-        };
-        message(&finding, pattern, &books, |line| Some(format!("line {}", line.line)))
+        }
+    }
+
+    fn line_name(line: &LineKey) -> Option<String> {
+        Some(format!("line {}", line.line))
+    }
+
+    fn message_of(pattern: Pattern, evidence: Evidence, cost: i64, books: PatternBooks) -> String {
+        message(&finding(pattern, evidence, cost, &books), pattern, &books, line_name)
     }
 
     #[test]
@@ -243,8 +252,15 @@ mod tests {
             let text = message_of(pattern, Evidence::Exact, 8_000_000, books.clone());
             assert_eq!(text, format!("rule: {expected} (25 % of the step)"));
         }
-        let text = message_of(Pattern::ConvBias, Evidence::Function, 0, books);
+        let text = message_of(Pattern::ConvBias, Evidence::Function, 0, books.clone());
         let expected = "rule: batch normalization takes the bias away that is added somewhere in this function: a part of 10 ms per step (25 % of the step)";
+        assert_eq!(text, expected);
+
+        let mut finding = finding(Pattern::DataLoaderAlone, Evidence::Exact, 8_000_000, &books);
+        let place = LineKey { file: "data.py".to_owned(), line: 3 };
+        finding.related.push(Related { place, text: "", time: Ns(7_000_000) });
+        let text = message(&finding, Pattern::DataLoaderAlone, &books, line_name);
+        let expected = "rule: the loop makes its batches itself here (num_workers=0): 4 ms per step, most of it at line 3 (25 % of the step)";
         assert_eq!(text, expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use ledger::{
     DeviceBooks, DeviceKey, Ledger, LineBooks, LineKey, LoaderWorkers, Ns, Overview, Pattern,
-    PatternBooks,
+    PatternBooks, SourceFile,
 };
 
 use crate::{RuleOptions, Severities, Severity, find};
@@ -73,6 +73,39 @@ fn data() {
         assert_eq!(of(pattern, Ns(100_000)), [("dataloader", Ns(50_000), 50, Severity::Warning)]);
         assert_eq!(of(pattern, Ns(99_000)), NONE);
     }
+}
+
+#[test]
+fn the_line_that_makes_a_batch_slow_is_named() {
+    let line = |number| LineKey { file: "data.py".to_owned(), line: number };
+    let called = |time: i64, callers: &[(LineKey, i64)]| {
+        let callers = callers.iter().map(|(caller, time)| (caller.clone(), Ns(*time))).collect();
+        Box::new(LineBooks { cpu_total: Ns(time), callers, ..LineBooks::default() })
+    };
+    let related = |loop_time: i64| {
+        let books = PatternBooks { count: 2, cpu: Ns(100_000), ..PatternBooks::default() };
+        let mut ledger = ledger(Pattern::DataLoaderAlone, books);
+        let looping = ledger.lines.get_mut(&key()).unwrap();
+        (looping.cpu_total, looping.cpu_in_steps) = (Ns(loop_time), Ns(loop_time));
+        let yours = SourceFile { is_user_code: true, ..SourceFile::default() };
+        ledger.files.insert("data.py".to_owned(), yours);
+        let library = LineKey { file: "fetch.py".to_owned(), line: 1 };
+        ledger.lines.insert(library, called(99_000, &[(key(), 99_000)]));
+        let items = [
+            (1, called(90_000, &[(key(), 90_000)])),
+            (2, called(10_000, &[(key(), 10_000)])),
+            // Half of its time is below another line.
+            (3, called(140_000, &[(line(1), 70_000), (line(9), 70_000)])),
+            (4, called(60_000, &[(line(3), 60_000)])),
+        ];
+        ledger.lines.extend(items.map(|(number, books)| (line(number), books)));
+        let finding = find(&ledger, &RuleOptions::default()).remove(0);
+        let related = finding.related.into_iter().map(|it| (it.place.line, it.time));
+        related.collect::<Vec<_>>()
+    };
+    // 90 % of the loop, of that 70 of 90; of line 3 60 of 140.
+    assert_eq!(related(100_000), [(3, Ns(70_000))]);
+    assert_eq!(related(200_000), [], "the loop does other things, too");
 }
 
 #[test]

@@ -236,7 +236,7 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
                 let key = it.slice.as_string_literal_expr().map(|it| it.value.to_str());
                 self.hyperparameters.extend(key);
             }
-            Expr::Call(it) if is_of_math(&it.func) => {
+            Expr::Call(it) if is_called_of_math(&it.func) => {
                 let names = it.arguments.args.iter().filter_map(|it| it.as_name_expr());
                 self.numbers.extend(names.map(|it| it.id.as_str()));
             }
@@ -264,7 +264,7 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
 }
 
 /// Whether a function is one of the module `math`, by its text.
-fn is_of_math(function: &Expr) -> bool {
+fn is_called_of_math(function: &Expr) -> bool {
     let module = function.as_attribute_expr().and_then(|it| it.value.as_name_expr());
     module.is_some_and(|it| it.id == "math")
 }
