@@ -289,7 +289,8 @@ class Session:
         elif self._function is not None:
             self._say_why_nothing_was_recorded_of_calls()
         elif kind is not None and self._options.get("parent") == os.getppid():
-            say(f"nothing was recorded: the program failed after {self._steps} steps")
+            when = f"after {self._steps} steps" if self._steps else "before its first step"
+            say(f"nothing was recorded: the program failed {when}")
         elif self._steps:
             say(
                 f"nothing was recorded: the program ended after {self._steps} steps; "

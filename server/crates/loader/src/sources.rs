@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
-use pysource::{Function, FunctionKind, LineIndex, Module, NotebookCell, may_have_text_cells};
+use pysource::{LineIndex, Module, NotebookCell, may_have_text_cells};
 use recorded::{
     CallsByFile, RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
@@ -615,17 +615,6 @@ fn is_same_text(a: &str, b: &str) -> bool {
     a == b || LineIndex::new(a).n_lines() == LineIndex::new(b).n_lines() && a.lines().eq(b.lines())
 }
 
-/// Whether a function within a function begins on `line`: decorators may give their wrapper another name.
-fn may_be_renamed(module: &Module, line: u32) -> bool {
-    let functions = module.functions();
-    let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
-    functions.iter().any(|function| {
-        function.first_line == line
-            && is_def(function)
-            && function.parent.is_some_and(|parent| is_def(&functions[parent]))
-    })
-}
-
 /// A file that was not found.
 fn missing(file: &RecordedFile) -> RecordedSource {
     RecordedSource { key: file.path.clone(), fit: SourceFit::Missing, ..RecordedSource::default() }
@@ -655,7 +644,7 @@ impl Match {
         }
         let share = |n: usize| n * 1000 / named.len();
         let is_in_place = |name: &str, line: u32| {
-            module.definition(name, line).is_some() || may_be_renamed(module, line)
+            module.definition(name, line).is_some() || module.wrapper(line).is_some()
         };
         let in_place = named.iter().filter(|(name, line)| is_in_place(name, *line)).count();
         let is_present =

@@ -11,7 +11,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use crate::directives::directives;
 use crate::repair::repair;
 use crate::stack_guard::{Depth, Descend, with_tree};
-use crate::values::{AssignedValue, each_value};
+use crate::values::{AssignedValue, each_value, last_name};
 use crate::{ClassFacts, Decoration, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
@@ -278,11 +278,7 @@ impl Collector<'_> {
         let outer = self.enter_def(&class.name, kind, class.range, decorators, &class.body);
         if self.scope != outer {
             let bases = class.arguments.iter().flat_map(|it| &it.args);
-            let bases = bases.filter_map(|base| match base {
-                Expr::Name(it) => Some(it.id.to_string()),
-                Expr::Attribute(it) => Some(it.attr.to_string()),
-                _ => None,
-            });
+            let bases = bases.filter_map(|base| last_name(base).map(str::to_owned));
             let class = ClassFacts {
                 function: self.scope,
                 bases: bases.collect(),
@@ -453,12 +449,7 @@ fn decoration(decorators: &[Decorator]) -> Decoration {
     let mut decoration = Decoration::Unchanged;
     for decorator in decorators {
         let it = &decorator.expression;
-        let name = match it.as_call_expr().map_or(it, |call| &call.func) {
-            Expr::Name(it) => it.id.as_str(),
-            Expr::Attribute(it) => it.attr.as_str(),
-            _ => "",
-        };
-        match name {
+        match last_name(it.as_call_expr().map_or(it, |call| &call.func)).unwrap_or("") {
             "classmethod" | "staticmethod" | "abstractmethod" | "override" | "final" => {}
             "lru_cache" | "cache" => decoration = Decoration::Memoized,
             _ => return Decoration::Other,

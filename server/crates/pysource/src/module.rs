@@ -195,7 +195,7 @@ impl Module {
 
     /// The function of a recorded frame, by its name (`co_name`) and its line as recorded: the one that is defined on
     /// that line, else the innermost of that name around it, because a frame that was open when recording began (and a
-    /// resumed generator) carries its current line. Where the text has none of that name it is the wrapper of a decorator
+    /// resumed generator) carries its current line. Where the text has none of that name it is the [wrapper](Self::wrapper)
     /// there: torch 2.15 records `decorate_context` as `no_grad` or `inference_mode` (`_set_stack_frame_name` in
     /// `torch/utils/_contextlib.py`). `None` if the text has no such function, so that it is not the one that was recorded.
     #[must_use]
@@ -210,14 +210,17 @@ impl Module {
             .or_else(|| self.wrapper(line).filter(|_| self.named(name).next().is_none()))
     }
 
-    /// The innermost decorated function within another one that a line is in.
-    fn wrapper(&self, line: u32) -> Option<&Function> {
-        let is_wrapper = |it: &&Function| {
-            it.contains(line)
-                && it.first_line < it.def_line
-                && it.parent.is_some_and(|parent| self.functions[parent].kind == FunctionKind::Def)
-        };
-        self.functions.iter().rfind(is_wrapper)
+    /// The innermost function within a function that begins on `line`, or, if it is decorated, has `line`: a decorator may have given it
+    /// another name, and a frame that was open when recording began carries its current line.
+    #[must_use]
+    pub fn wrapper(&self, line: u32) -> Option<&Function> {
+        let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
+        self.functions.iter().rfind(|it| {
+            let is_decorated = it.first_line < it.def_line;
+            (it.first_line == line || is_decorated && it.contains(line))
+                && is_def(it)
+                && it.parent.is_some_and(|parent| is_def(&self.functions[parent]))
+        })
     }
 
     /// Whether a line is one of a statement, on which something can run: no comment, and not empty. Of a text with errors, of which

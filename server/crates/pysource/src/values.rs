@@ -176,10 +176,12 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
             },
             _ if is_size(expr) => AssignedValue::Plain,
             // `partial(f, …)` calls `f`.
-            func if is_partial(func) => match it.arguments.args.first().map(value_of) {
-                Some(AssignedValue::Named(name)) => AssignedValue::Named(name),
-                _ => AssignedValue::Unknown,
-            },
+            func if last_name(func) == Some("partial") => {
+                match it.arguments.args.first().map(value_of) {
+                    Some(AssignedValue::Named(name)) => AssignedValue::Named(name),
+                    _ => AssignedValue::Unknown,
+                }
+            }
             Expr::Name(func) => AssignedValue::Made(func.id.to_string()),
             // `x.float()` is a tensor, as `float(x)` is none.
             Expr::Attribute(func) => match func.attr.as_str() {
@@ -220,12 +222,12 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
     }
 }
 
-/// Whether a function is `functools.partial`, by its text.
-fn is_partial(function: &Expr) -> bool {
-    match function {
-        Expr::Name(it) => it.id == "partial",
-        Expr::Attribute(it) => it.attr.as_str() == "partial",
-        _ => false,
+/// `name` of `name` and of `x.name`.
+pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(it) => Some(&it.id),
+        Expr::Attribute(it) => Some(&it.attr),
+        _ => None,
     }
 }
 

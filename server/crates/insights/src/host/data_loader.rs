@@ -3,7 +3,7 @@
 use ledger::{Ledger, LineKey, LoaderWorkers, Ns, Pattern};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::each::{FindingDraft, each, share_of_step};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Related, Severity};
 
@@ -52,9 +52,8 @@ const HALF: f64 = 0.5;
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let find = |pattern: Pattern, remedy: &'static str| {
         each(&RULE, (ledger, scale, limits), pattern, |books| {
-            let share = scale.mean(books.cpu.as_f64()) / scale.time();
             let severity = Some(RULE.severity);
-            (limits.get(&SHARE) <= share).then_some(FindingDraft {
+            (limits.get(&SHARE) <= share_of_step(scale, books.cpu)).then_some(FindingDraft {
                 cost: books.cpu,
                 of: books.cpu,
                 severity,

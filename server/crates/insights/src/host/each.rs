@@ -17,6 +17,11 @@ pub(super) struct FindingDraft {
     pub(super) remedy: &'static str,
 }
 
+/// A time of the whole recording as a share (of 1) of the step.
+pub(super) fn share_of_step(scale: &Scale<'_>, time: Ns) -> f64 {
+    scale.mean(time.as_f64()) / scale.time()
+}
+
 /// Up to which mean time an operator is short, for the rules that list it. Larger ones keep the processor or device busy:
 /// how they are launched does not count then.
 pub(super) const OPERATOR: Threshold = Threshold {

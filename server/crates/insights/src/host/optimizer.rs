@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::each::{FindingDraft, each, share_of_step};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
@@ -46,8 +46,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let is_on_host = ledger.devices.is_empty();
     each(&RULE, (ledger, scale, limits), Pattern::OptimizerSingleTensor, |books| {
         let each_time = books.ops as f64 / books.count.max(1) as f64;
-        let share = scale.mean(books.cpu.as_f64()) / scale.time();
-        let is_large = !is_on_host || limits.get(&SHARE) <= share;
+        let is_large = !is_on_host || limits.get(&SHARE) <= share_of_step(scale, books.cpu);
         (is_large && limits.get(&OPERATORS) <= each_time).then_some(FindingDraft {
             cost: books.cpu,
             of: books.cpu,

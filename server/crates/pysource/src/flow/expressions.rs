@@ -16,7 +16,7 @@ use super::{
 use crate::collect::is_self;
 use crate::semantic::{Loops, ScopeCode};
 use crate::stack_guard::guarded;
-use crate::values::AssignedValue;
+use crate::values::{AssignedValue, last_name};
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and such code is
 /// not written.
@@ -449,11 +449,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         is_called: bool,
         lines: LinesByVersion,
     ) {
-        let owner = match &*it.value {
-            Expr::Name(it) => Some(it.id.to_string()),
-            Expr::Attribute(it) => Some(it.attr.to_string()),
-            _ => None,
-        };
+        let owner = last_name(&it.value).map(str::to_owned);
         let is_of_import = it.value.as_name_expr().is_some_and(|it| self.is_imported(&it.id));
         let kind = SiteKind::Attribute {
             name: it.attr.to_string(),

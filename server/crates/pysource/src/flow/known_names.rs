@@ -9,6 +9,7 @@ use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprCall, ExprName, UnaryOp};
 
 use crate::collect::{is_plain_type, is_tensor_type};
 use crate::stack_guard::guarded;
+use crate::values::last_name;
 
 /// What a name holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,14 +129,10 @@ impl<'a> KnownNames<'a> {
 
 /// What a call says of a name where it gives `True` (`holds`) or `False`: `isinstance(x, Tensor)`, `torch.is_tensor(x)`.
 fn tested(call: &ExprCall, holds: bool) -> Option<(&ExprName, NameValue)> {
-    let function = match &*call.func {
-        Expr::Name(it) => &it.id,
-        Expr::Attribute(it) => it.attr.id(),
-        _ => return None,
-    };
+    let function = last_name(&call.func)?;
     let name = call.arguments.args.first()?.as_name_expr()?;
     let of_tensor = if holds { NameValue::Tensor } else { NameValue::Plain };
-    match (function.as_str(), &*call.arguments.args) {
+    match (function, &*call.arguments.args) {
         ("is_tensor", [_]) => Some((name, of_tensor)),
         ("isinstance", [_, class]) if is_tensor_type(class) => Some((name, of_tensor)),
         ("isinstance", [_, class]) if is_plain_type(class) && holds => {
