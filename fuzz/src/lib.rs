@@ -20,7 +20,7 @@ use ledger_file::{LedgerHead, read_body};
 use profile::Interner;
 use pysource::{LineIndex, LineMap, Module};
 use snapshot_reader::{SnapshotReader, TimelineReader};
-use trace_reader::{SpeculativeReader, TraceReader};
+use trace_reader::{FirstSteps, SpeculativeReader, TraceReader};
 
 pub use messages::messages;
 
@@ -42,8 +42,10 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target::of_reader("trace", trace),
+    // Each input is looked at in many places.
+    Target { name: "first_steps", check: first_steps, n_variants: 300 },
     Target::of_reader("snapshot", snapshot),
     Target::of_reader("side_car", side_car),
     Target::of_reader("timeline", timeline),
@@ -56,6 +58,25 @@ pub const TARGETS: [Target; 11] = [
     // Each input is a session of the language server.
     Target { name: "messages", check: messages, n_variants: 1000 },
 ];
+
+/// The first steps of a trace: nothing is read that is not there, and they are a part of it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn first_steps(bytes: &[u8]) {
+    let (piece, text) = pieces(bytes);
+    let read = |at: u64, buffer: &mut [u8]| {
+        let at = usize::try_from(at).expect("a place in the text");
+        buffer.copy_from_slice(&text[at..at + buffer.len()]);
+        Ok(())
+    };
+    let n_bytes = (text.len() / 2 + piece) as u64;
+    let first = FirstSteps::read(text.len() as u64, n_bytes, read).expect("all can be read");
+    if let Some(first) = first {
+        assert!(0 < first.n_steps && (0.0..=1.0).contains(&first.share), "{first:?}");
+        assert!(first.trace.bytes <= text.len() as u64, "{first:?}");
+    }
+}
 
 /// A trace: read at once, in pieces, and in pieces that another core has read before, it has the same tables and anomalies.
 ///

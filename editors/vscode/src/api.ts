@@ -78,6 +78,8 @@ export interface Status {
   view: View;
   loaded: boolean;
   loading: boolean;
+  /** How much of a long recording is shown while the rest is read; null where all of it is. */
+  soFar: { steps: number; share: number; text: string } | null;
   baseline: BaselineStatus | null;
   inputs: Input[];
   failures: string[];

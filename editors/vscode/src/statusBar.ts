@@ -72,7 +72,14 @@ export class StatusItems implements vscode.Disposable {
     const beside = status.baseline === null ? undefined : vscode.l10n.t('beside {0}', status.baseline.name);
     const words = filterWords(view.filter);
     const part = words === '' ? undefined : vscode.l10n.t('only {0}', words);
-    const text = [name, beside, of, part, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
+    const text = [
+      name,
+      soFar(status),
+      beside,
+      of,
+      part,
+      status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed,
+    ]
       .filter((it) => it !== undefined)
       .join(' · ');
     const metric = `${metricName(view.effectiveMetric)}, ${chargeName(view.charge).toLowerCase()}`;
@@ -104,6 +111,11 @@ function recordingName(status: Status): string {
   return `${first ?? ''}${more}`;
 }
 
+/** How much of a long recording is shown, if that is not all of it yet. */
+function soFar({ soFar }: Status): string | undefined {
+  return soFar === null ? undefined : vscode.l10n.t('so far: {0}', soFar.text);
+}
+
 /** The share that lines were charged with: of the device's time where there is any. */
 function attributedText({ attributedText }: Status): string | undefined {
   const share = attributedText.cuda ?? attributedText.cpu;
@@ -127,6 +139,10 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
   for (const input of status.inputs) {
     const partly = input.complete ? '' : ` — ${vscode.l10n.t('not read completely')}`;
     line(`${vscode.workspace.asRelativePath(input.path)}${partly}`);
+  }
+  const read = soFar(status);
+  if (read !== undefined) {
+    line(read);
   }
   line(shown);
   for (const { folder, name } of status.others) {

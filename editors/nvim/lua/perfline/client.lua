@@ -34,6 +34,7 @@ local M = {}
 ---@field view perfline.View
 ---@field loaded boolean
 ---@field loading boolean
+---@field soFar { steps: integer, share: number, text: string }? how much of a long recording is shown while the rest is read
 ---@field inputs perfline.Input[]
 ---@field failures string[]
 ---@field lines integer

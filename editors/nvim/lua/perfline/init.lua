@@ -13,7 +13,7 @@ function M.statusline(buf)
   if #vim.lsp.get_clients({ name = 'perfline', bufnr = buf }) == 0 then return '' end
   local status = require('perfline.client').status(buf)
   if not status then return '' end
-  if status.loading then return 'perfline: loading…' end
+  if status.loading and not status.soFar then return 'perfline: loading…' end
   if not status.loaded then return '' end
   return ('%s · %s'):format(status.view.effectiveMetric, status.summary)
 end

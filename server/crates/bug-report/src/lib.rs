@@ -22,8 +22,8 @@ pub use side_car::{cut_side_car, versions};
 use std::io::{self, Read, Write};
 
 use rustc_hash::FxHashMap;
+use trace_reader::raw::EventHead;
 
-use outline::EventHead;
 use pieces::{Pieces, TracePiece};
 
 /// What was written of a trace.

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stack_books::StepNumbers;
-use trace_reader::raw::{self, EventSide};
+use trace_reader::raw::{self, EventHead, EventSide};
 
 use crate::pieces::{Pieces, TracePiece};
 
@@ -20,88 +20,17 @@ pub(crate) type TraceThread = (Box<[u8]>, Box<[u8]>);
 /// The category and the id of a flow.
 type FlowKey = (Box<[u8]>, Box<[u8]>);
 
-/// What of an event says whether it is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EventHead<'a> {
-    pub(crate) phase: &'a [u8],
-    pub(crate) category: &'a [u8],
-    pub(crate) name: &'a [u8],
-    pub(crate) pid: &'a [u8],
-    pub(crate) tid: &'a [u8],
-    pub(crate) id: &'a [u8],
-    /// In nanoseconds.
-    pub(crate) start: Option<i64>,
-    /// In nanoseconds.
-    pub(crate) duration: i64,
-    pub(crate) correlation: Option<i64>,
+/// The thread that an event was on, or the stream.
+fn thread(head: &EventHead<'_>) -> TraceThread {
+    (head.pid.into(), head.tid.into())
 }
 
-impl<'a> EventHead<'a> {
-    /// Of an event as it stands in the file.
-    pub(crate) fn read(event: &'a [u8]) -> Option<Self> {
-        const NONE: &[u8] = b"";
-        let mut head = Self {
-            phase: NONE,
-            category: NONE,
-            name: NONE,
-            pid: NONE,
-            tid: NONE,
-            id: NONE,
-            start: None,
-            duration: 0,
-            correlation: None,
-        };
-        for (key, value) in raw::members(event)? {
-            match key {
-                b"ph" => head.phase = inside(value),
-                b"cat" => head.category = inside(value),
-                b"name" => head.name = inside(value),
-                b"pid" => head.pid = inside(value),
-                b"tid" => head.tid = inside(value),
-                b"id" => head.id = inside(value),
-                b"ts" => head.start = raw::number(value, 3),
-                b"dur" => head.duration = raw::number(value, 3).unwrap_or(0).max(0),
-                b"args" => {
-                    for (key, value) in raw::members(value).unwrap_or_default() {
-                        if key == b"correlation" {
-                            head.correlation = raw::number(value, 0);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        Some(head)
-    }
-
-    pub(crate) fn side(&self) -> EventSide {
-        let text = |it: &'a [u8]| String::from_utf8_lossy(it);
-        raw::side(&text(self.category), &text(self.name), &text(self.tid))
-    }
-
-    pub(crate) fn end(&self) -> i64 {
-        self.start.unwrap_or(0).saturating_add(self.duration)
-    }
-
-    pub(crate) fn thread(&self) -> TraceThread {
-        (self.pid.into(), self.tid.into())
-    }
-
-    fn is_step(&self) -> bool {
-        self.name.starts_with(b"ProfilerStep#")
-    }
-
-    fn is_flow(&self) -> bool {
-        matches!(self.phase, b"s" | b"t" | b"f")
-    }
-
-    fn flow(&self) -> FlowKey {
-        (self.category.into(), self.id.into())
-    }
+fn is_flow(head: &EventHead<'_>) -> bool {
+    matches!(head.phase, b"s" | b"t" | b"f")
 }
 
-fn inside(value: &[u8]) -> &[u8] {
-    value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value)
+fn flow(head: &EventHead<'_>) -> FlowKey {
+    (head.category.into(), head.id.into())
 }
 
 /// A step of the recording.
@@ -191,8 +120,8 @@ impl Outline {
 
     fn add(&mut self, head: &EventHead<'_>) {
         let Some(start) = head.start else { return };
-        if head.is_flow() {
-            self.flows.push((head.flow(), start));
+        if is_flow(head) {
+            self.flows.push((flow(head), start));
             return;
         }
         if head.phase != b"X" {
@@ -207,17 +136,17 @@ impl Outline {
                 }
                 self.starts.push(start);
                 if let Some(correlation) = head.correlation {
-                    self.launches.entry(correlation).or_insert_with(|| (head.thread(), start));
+                    self.launches.entry(correlation).or_insert_with(|| (thread(head), start));
                 }
                 if head.category != b"python_function" && !head.is_step() {
-                    let witness = self.witnesses.entry(head.thread()).or_insert(start);
+                    let witness = self.witnesses.entry(thread(head)).or_insert(start);
                     *witness = start.min(*witness);
                 } else {
-                    *self.python.entry(head.thread()).or_default() += 1;
+                    *self.python.entry(thread(head)).or_default() += 1;
                 }
             }
             EventSide::Device => self.device.push(DeviceSpan {
-                stream: head.thread(),
+                stream: thread(head),
                 start,
                 end: head.end(),
                 correlation: head.correlation,
@@ -324,8 +253,8 @@ impl TraceWindow {
         if head.phase == b"M" {
             return true;
         }
-        if head.is_flow() {
-            return self.flows.contains(&head.flow());
+        if is_flow(head) {
+            return self.flows.contains(&flow(head));
         }
         if self.holds(start) {
             return true;
@@ -336,7 +265,7 @@ impl TraceWindow {
         match head.side() {
             // A step that is not in the part is none of it, although something was launched in it.
             EventSide::Host => !head.is_step() && self.is_open_then(head, start),
-            EventSide::Device => self.device.contains(&(head.thread(), start)),
+            EventSide::Device => self.device.contains(&(thread(head), start)),
             EventSide::Neither => false,
         }
     }
@@ -347,7 +276,7 @@ impl TraceWindow {
         if start <= self.start && self.start < head.end() {
             return true;
         }
-        let thread = head.thread();
+        let thread = thread(head);
         if self.whole.contains(&thread) {
             return true;
         }

@@ -1,9 +1,8 @@
 //! An event, and what stands beside the events, with other names. Numbers stand as in the file.
 
-use trace_reader::raw;
+use trace_reader::raw::{self, EventHead};
 
 use crate::names::ReplacedNames;
-use crate::outline::EventHead;
 
 /// Values within one another; what is deeper is left out.
 const MAX_DEPTH: usize = 32;

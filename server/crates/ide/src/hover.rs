@@ -102,6 +102,7 @@ pub(crate) fn summary(
 ) -> HoverText {
     let sections = [
         Some(title(source, placed)),
+        so_far(scale),
         part(scale),
         metrics(scale, placed),
         recomputed(scale, placed),
@@ -119,6 +120,7 @@ pub(crate) fn of_line(
     placed: &Placed<'_>,
 ) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
+    sections.extend(so_far(scale));
     sections.extend(part(scale));
     sections.extend(metrics(scale, placed));
     sections.extend(recomputed(scale, placed));
@@ -150,6 +152,12 @@ fn title_of(source: &PlacedSource<'_>, line: u32, function: &str) -> LineSection
         "" => title,
         name => title.and(" · ").and_code(name),
     })
+}
+
+/// How much of the recording was read, if that is not all of it yet.
+fn so_far(scale: &ViewScale<'_>) -> Option<LineSection> {
+    let so_far = scale.so_far.as_ref()?;
+    Some(LineSection::Text(RichText::words(format!("so far: {so_far}"))))
 }
 
 /// Which part of the recording the numbers are of, if not of all.

@@ -178,7 +178,7 @@ impl Totals {
         let at_least = if self.is_recursive { "≥ " } else { "" };
         if scale.metric == ViewMetric::Memory {
             let share = scale.share(scale.primary(), self.memory);
-            let text = format!("{} {of} · {}{}", percent(share), bytes(self.memory), part(scale));
+            let text = format!("{} {of} · {}{}", percent(share), bytes(self.memory), extent(scale));
             return (0.0 < self.memory && threshold <= share).then_some(text);
         }
         let share = scale.share(Quantity::Elapsed, self.elapsed);
@@ -214,13 +214,15 @@ impl Totals {
             let unit = if *side == Side::Device { " gpu" } else { "" };
             text += &format!(" · {}", uneven.text(unit));
         }
-        Some(text + &part(scale))
+        Some(text + &extent(scale))
     }
 }
 
 /// Which part of the recording the numbers are of, if not of all.
-fn part(scale: &ViewScale<'_>) -> String {
-    scale.part.as_ref().map_or(String::new(), |it| format!(" · {}", it.filter))
+fn extent(scale: &ViewScale<'_>) -> String {
+    let part = scale.part.as_ref().map_or(String::new(), |it| format!(" · {}", it.filter));
+    let so_far = scale.so_far.as_ref().map_or(String::new(), |it| format!(" · so far: {it}"));
+    part + &so_far
 }
 
 #[cfg(test)]

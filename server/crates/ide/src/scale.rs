@@ -22,6 +22,7 @@ pub(crate) struct ViewScale<'a> {
     threshold: f64,
     pub(crate) baseline: Option<Arc<Baseline>>,
     pub(crate) part: Option<Arc<ViewPart>>,
+    pub(crate) so_far: Option<Arc<str>>,
 }
 
 impl<'a> Deref for ViewScale<'a> {
@@ -41,6 +42,7 @@ impl<'a> ViewScale<'a> {
             threshold: view.threshold,
             baseline: view.baseline.clone(),
             part: view.part.clone(),
+            so_far: view.so_far.clone(),
         }
     }
 

@@ -63,6 +63,7 @@ pub fn summary(ledger: &Ledger, view: &View, names: &[String], rank: Option<u32>
     if 0.0 < scale.time() {
         parts.push(duration(scale.time()));
     }
+    parts.extend(view.so_far.as_ref().map(|it| format!("so far: {it}")));
     parts.join(" · ")
 }
 
@@ -99,6 +100,14 @@ mod tests {
         assert_eq!(
             text(Period::Run, &["a.json", "b.json", "c.json"], None),
             "a.json and 2 more · whole recording · 82 ms"
+        );
+        let view = View {
+            so_far: Some("first 2 steps, 3.8 % of the recording".into()),
+            ..View::default()
+        };
+        assert_eq!(
+            summary(&ledger, &view, &["a.json".to_owned()], None),
+            "a.json · mean of 2 steps · 41 ms · so far: first 2 steps, 3.8 % of the recording"
         );
         let mut ranks = ledger.clone();
         ranks.merge(&ledger);

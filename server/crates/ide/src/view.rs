@@ -31,6 +31,8 @@ pub struct View {
     pub baseline: Option<Arc<Baseline>>,
     /// The part of the recording whose amounts the books have, if they are not those of the whole.
     pub part: Option<Arc<ViewPart>>,
+    /// How much of the recording was read, if that is not all of it yet: `first 30 steps, 3.8 % of the recording`.
+    pub so_far: Option<Arc<str>>,
 }
 
 /// A part of a recording in the place of the whole.
@@ -55,6 +57,7 @@ impl Default for View {
             thresholds: Thresholds::default(),
             baseline: None,
             part: None,
+            so_far: None,
         }
     }
 }

@@ -50,6 +50,7 @@ struct SharedSource<R> {
 }
 
 /// How a file ended, and what taking its blocks cost.
+#[derive(Default)]
 pub(crate) struct End {
     /// What was damaged.
     pub(crate) damage: Vec<Damage>,

@@ -81,13 +81,13 @@ pub use flight_recorder::{
 pub use ledger_cache::LedgerCache;
 pub use ledgers::to_ledger_file;
 pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
-pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
+pub use options::{FirstStepsChoice, LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
 pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 pub use recording_text::RecordingText;
 pub use remote_files::{is_url, named as named_input};
-pub use run::{Input, InputKind, Rank, Run, other_choice};
+pub use run::{Input, InputKind, PartialRun, Rank, Run, StepsSoFar, other_choice};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, is_source, source_folders};
 pub use source_mapping::{InvalidMapping, SourceMapping};
@@ -142,6 +142,19 @@ pub fn recording_before<'a>(
 #[must_use]
 pub fn load_kept(inputs: &[PathBuf], options: &LoadOptions, watch: &Watch<'_>) -> Option<Run> {
     load::load_kept(inputs, options, watch)
+}
+
+/// Reads the first complete steps of the first of `inputs` that is an uncompressed trace and long enough, for those who would wait
+/// for all of it. `None` if there is none, if it was kept, or where its steps cannot be told from what comes later: what PyTorch
+/// exports can. A side-car is not used.
+#[must_use]
+pub fn load_first_steps(
+    inputs: &[PathBuf],
+    options: &LoadOptions,
+    choice: FirstStepsChoice,
+    watch: &Watch<'_>,
+) -> Option<PartialRun> {
+    load::load_first_steps(inputs, options, choice, watch)
 }
 
 /// Finds the sources of a trace: your code under `root`, libraries under `sites`.

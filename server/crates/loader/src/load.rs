@@ -27,7 +27,7 @@ use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
 use trace_reader::graph_stacks::read_graph_stacks;
-use trace_reader::{SpeculativeReader, Trace, TraceReader};
+use trace_reader::{FirstSteps, SpeculativeReader, Trace, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
@@ -54,8 +54,8 @@ use crate::spill::SpillFile;
 use crate::timing::{KeptTime, Times, Timing};
 use crate::workers::{self, n_cores};
 use crate::{
-    Error, Input, InputKind, LoadOptions, Progress, Rank, Run, StackChoice, Stage, TimelineChoice,
-    Watch, shown,
+    Error, FirstStepsChoice, Input, InputKind, LoadOptions, PartialRun, Progress, Rank, Run,
+    StackChoice, Stage, StepsSoFar, TimelineChoice, Watch, shown,
 };
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
@@ -123,6 +123,37 @@ pub(crate) fn load_kept(
         give_one_rank(&mut results);
     }
     merge(results, (job.sum, &job.spill_file), &[], options, &plan.unread).ok()
+}
+
+/// The first steps of the first input that is long enough.
+pub(crate) fn load_first_steps(
+    inputs: &[PathBuf],
+    options: &LoadOptions,
+    choice: FirstStepsChoice,
+    watch: &Watch<'_>,
+) -> Option<PartialRun> {
+    let is_long = |path: &&PathBuf| {
+        path.metadata().is_ok_and(|it| it.is_file() && choice.min_bytes <= it.len())
+    };
+    let path = inputs.iter().find(is_long)?;
+    let mut plan = Plan::new(std::slice::from_ref(path), watch.cancelled);
+    plan.choose(&options.ranks);
+    let is_trace = |it: &&InputFile| it.kind == InputKind::Kineto;
+    let one = plan.jobs.first().filter(is_trace)?;
+    if !LoadContext::new(options, watch, &plan).take_kept(&plan).0.is_empty() {
+        return None;
+    }
+    let FirstSteps { n_steps, share, trace } = one.input.first_steps(choice.read_bytes)?;
+    // Nothing is kept of a part.
+    let options = LoadOptions { text_cache: None, ledger_cache: None, ..options.clone() };
+    let watch = Watch { progress: &|_| (), cancelled: watch.cancelled };
+    let so_far = StepsSoFar { n_steps, share };
+    let job = LoadContext { so_far: Some(so_far), ..LoadContext::new(&options, &watch, &plan) };
+    let read = || Ok((trace, End::default()));
+    let load = || job.load_trace(&one.input, one, &plan, read);
+    let loaded = caught(&one.input.path, load).ok()?;
+    let run = merge(vec![loaded], (job.sum, &job.spill_file), &[], &options, &plan.unread).ok()?;
+    Some(PartialRun { run, so_far })
 }
 
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.
@@ -259,6 +290,8 @@ struct LoadContext<'a> {
     /// Cores for each input.
     n_cores: usize,
     total: u64,
+    /// What is read of the only trace, if that is not all of it.
+    so_far: Option<StepsSoFar>,
 }
 
 impl<'a> LoadContext<'a> {
@@ -276,6 +309,7 @@ impl<'a> LoadContext<'a> {
             spill_file: Arc::default(),
             n_cores: 1,
             total: 0,
+            so_far: None,
         }
     }
 
@@ -504,9 +538,10 @@ impl<'a> LoadContext<'a> {
         Ok(None)
     }
 
-    /// The side-car of a trace, if it is to be used.
+    /// The side-car of a trace, if it is to be used: it goes with all of the trace.
     fn side_car(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Option<Arc<SideCar>> {
-        let is_used = one.kind == InputKind::Kineto && !self.options.ignore_exact;
+        let is_used =
+            one.kind == InputKind::Kineto && !self.options.ignore_exact && self.so_far.is_none();
         is_used.then(|| plan.callers_of(one, file, &self.options.root))?
     }
 
@@ -569,23 +604,27 @@ impl<'a> LoadContext<'a> {
             | InputKind::Callers
             | InputKind::CompileLog
             | InputKind::GraphCapture
-            | InputKind::GraphlessRun => self.load_trace(input, one, plan),
+            | InputKind::GraphlessRun => self.load_trace(input, one, plan, || {
+                let mut reader = TraceReader::new();
+                let end = self.each_chunk_of(input, &mut reader)?;
+                Ok((reader.finish(), end))
+            }),
         })
     }
 
+    /// Charges the events of a trace that `read` reads.
     fn load_trace(
         &self,
         file: &Opened,
         one: &InputFile,
         plan: &Plan,
+        read: impl FnOnce() -> Result<(Trace, End), Error>,
     ) -> Result<LoadedInput, Error> {
         let beside = self.beside(file, one, plan);
         let store = self.store();
         let entry = store.as_ref().and_then(|it| it.key(file, one, plan, &beside));
         let begin = Instant::now();
-        let mut reader = TraceReader::new();
-        let End { damage, spent } = self.each_chunk_of(file, &mut reader)?;
-        let mut trace = reader.finish();
+        let (mut trace, End { damage, spent }) = read()?;
         let reading = begin.elapsed();
         if let (0, Some(offset)) = (trace.events, trace.no_list) {
             return Err(nothing_in(file, &damage, NO_LIST, offset));
@@ -663,7 +702,10 @@ impl<'a> LoadContext<'a> {
             finding,
             attributing: begin.elapsed(),
         };
-        let complete = trace.complete && !is_damaged;
+        if let Some(so_far) = self.so_far {
+            warnings.add(WarningKind::Other, None, format!("read so far: {so_far}"));
+        }
+        let complete = trace.complete && !is_damaged && self.so_far.is_none();
         let input = Input {
             path: file.path.clone(),
             kind: one.kind,

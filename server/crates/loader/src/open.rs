@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use flight_recorder::looks_like_dump;
 use profile::{Meta, Profile};
 use remote_files::RemoteFile;
-use trace_reader::TraceReader;
+use trace_reader::{FirstSteps, TraceReader};
 
 use crate::damage::Damage;
 use crate::file_identity::FileIdentity;
@@ -235,6 +235,16 @@ impl Opened {
         let n = Unpacked::new(self.bytes().take(n_bytes), LOOK_BUFFER).fill(&mut bytes);
         bytes.truncate(n);
         bytes
+    }
+
+    /// The first steps of a trace that lies on disk and is not compressed; see [`FirstSteps::read`].
+    pub(crate) fn first_steps(&self, n_bytes: u64) -> Option<FirstSteps> {
+        let ByteSource::File(_) = self.source else { return None };
+        let read = |at, buffer: &mut [u8]| self.source.bytes_from(at).read_exact(buffer);
+        let mut begin = [0; 64];
+        read(0, &mut begin).ok()?;
+        let is_text = begin.trim_ascii_start().starts_with(b"{");
+        is_text.then(|| FirstSteps::read(self.size, n_bytes, read).ok())??
     }
 
     /// What the system says of the file; `None` of a pipe.

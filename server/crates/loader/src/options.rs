@@ -62,6 +62,22 @@ pub enum TimelineChoice {
     Rank(u32),
 }
 
+/// When the first steps of a recording are read before all of it, and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstStepsChoice {
+    /// Least bytes of a trace.
+    pub min_bytes: u64,
+    /// Bytes that are read of it, about, and four times as many where a step is that long.
+    pub read_bytes: u64,
+}
+
+impl Default for FirstStepsChoice {
+    /// 64 MiB of traces of a gigabyte or more: what is read in a fraction of a second of what takes more than one.
+    fn default() -> Self {
+        Self { min_bytes: 1_000_000_000, read_bytes: 64 << 20 }
+    }
+}
+
 /// Whether amounts are kept by whole stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StackChoice {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,6 +103,35 @@ pub struct Input {
     pub complete: bool,
     /// The anomalies that were found.
     pub warnings: Vec<Warning>,
+}
+
+/// What the first steps of a trace say, before all of its run is read.
+#[derive(Debug, Clone)]
+pub struct PartialRun {
+    /// The run as if it had these steps alone, of one rank. Its input is not complete and says so.
+    pub run: Run,
+    /// How much of the trace that is.
+    pub so_far: StepsSoFar,
+}
+
+/// How much of a trace its first steps are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepsSoFar {
+    /// How many steps these are.
+    pub n_steps: usize,
+    /// The time until the end of the last of them, as a share (of 1) of the time of the whole trace.
+    pub share: f64,
+}
+
+/// `first 30 steps, 3.8 % of the recording`.
+impl fmt::Display for StepsSoFar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = 100.0 * self.share;
+        match self.n_steps {
+            1 => write!(f, "first step, {percent:.1} % of the recording"),
+            n => write!(f, "first {n} steps, {percent:.1} % of the recording"),
+        }
+    }
 }
 
 /// One rank of a run. [`Run::ledger_of`] has its books.

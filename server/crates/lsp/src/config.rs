@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
+use ::loader::{
+    DiscoveredRun, Error, FirstStepsChoice, LedgerCache, LoadOptions, PartialRun, Run, Watch,
+};
 
 /// How a server works, for those who run it elsewhere than on stdin and stdout.
 #[derive(Clone)]
@@ -69,6 +71,14 @@ pub trait Recordings: Send + Sync {
         options: &LoadOptions,
         watch: &Watch<'_>,
     ) -> Option<Run>;
+
+    /// The first steps of a long run, for those who would wait for all of it; `None` where there is no need, or no way.
+    fn load_first_steps(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<PartialRun>;
 }
 
 /// Recordings on disk.
@@ -96,5 +106,14 @@ impl Recordings for Disk {
         watch: &Watch<'_>,
     ) -> Option<Run> {
         ::loader::load_kept(inputs, options, watch)
+    }
+
+    fn load_first_steps(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<PartialRun> {
+        ::loader::load_first_steps(inputs, options, FirstStepsChoice::default(), watch)
     }
 }

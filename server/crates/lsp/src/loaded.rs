@@ -10,7 +10,7 @@ use ide::{CriticalPath, Finding, LazyModule, PlacedSource, View};
 use ledger::{Ledger, PathsByRank};
 use loader::{
     Error, EventTimeline, LoadOptions, MemoryHistory, Run, Signature, SourceFolders, StackBooks,
-    StackChoice, TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
+    StackChoice, StepsSoFar, TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
 };
 use pysource::{LineIndex, LineMap, Module};
 use report::{RecordingPart, StackFilter};
@@ -31,6 +31,8 @@ pub(crate) struct LoadedRecording {
     pub(crate) generation: u64,
     pub(crate) signature: Signature,
     pub(crate) run: Run,
+    /// How much of the recording this is, if the rest of it is not read yet.
+    pub(crate) so_far: Option<StepsSoFar>,
     /// The books of each of several ranks, once they were asked for.
     by_rank: HashMap<u32, OnceLock<Ledger>>,
     /// What it was loaded from, and against what.
@@ -126,6 +128,7 @@ impl LoadedRecording {
             generation,
             signature,
             run,
+            so_far: None,
             by_rank,
             sites,
             inputs,

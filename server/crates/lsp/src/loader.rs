@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use loader::{DiscoveredRun, LoadOptions, Signature, TextsByFile, Watch};
+use loader::{DiscoveredRun, LoadOptions, PartialRun, Signature, TextsByFile, Watch};
 use settings::{SectionValues, Settings};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
@@ -466,7 +466,7 @@ async fn load(
         .await;
     let reporter = Reporter::start(&session, generation, &names, Arc::clone(&cancelled));
     let (signature, folder) = (target.signature.clone(), target.root.clone());
-    let result = read(&session, target, generation, &cancelled, &reporter).await;
+    let result = read(Arc::clone(&session), target, generation, &cancelled, &reporter).await;
     let result = keep(&session, result, generation, signature);
     session.notify_status();
     let seconds = began.elapsed().as_secs_f64();
@@ -513,9 +513,9 @@ async fn load(
     result
 }
 
-/// Reads the recording on a blocking thread.
+/// Reads the recording on a blocking thread; of a long one shows its first steps meanwhile.
 async fn read(
-    session: &Session,
+    session: Arc<Session>,
     target: LoadTarget,
     generation: u64,
     cancelled: &Arc<AtomicBool>,
@@ -523,7 +523,7 @@ async fn read(
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
     let before = session.state().shown_by(generation).and_then(|it| it.loaded.clone());
-    let options = load_options(session, target.root.clone());
+    let options = load_options(&session, target.root.clone());
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
         let LoadTarget { inputs, signature, .. } = target;
@@ -531,12 +531,41 @@ async fn read(
         let known_texts = same.map_or_else(TextsByFile::new, |it| it.known_texts());
         let options = LoadOptions { known_texts, ..options };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
+        // All of the recording is better than its first steps.
+        if same.is_none()
+            && let Some(first) = recordings.load_first_steps(&inputs, &options, &watch)
+        {
+            show_first_steps(&session, first, generation, (&signature, &inputs, &options));
+        }
         let run = recordings.load(&inputs, &options, &watch).map_err(LoadFailure::from)?;
         let run = (run, inputs);
         Ok(LoadedRecording::new(generation, signature, run, options, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| Err(fault(&error)))
+}
+
+/// Shows the first steps of a recording until all of it is read, unless another load began there meanwhile.
+fn show_first_steps(
+    session: &Session,
+    PartialRun { run, so_far }: PartialRun,
+    generation: u64,
+    (signature, inputs, options): (&Signature, &[PathBuf], &LoadOptions),
+) {
+    // Nothing that was computed of them counts for what is read later.
+    let number = {
+        let mut state = session.state();
+        state.generation += 1;
+        state.generation
+    };
+    let run = (run, inputs.to_vec());
+    let mut first = LoadedRecording::new(number, signature.clone(), run, options.clone(), None);
+    first.so_far = Some(so_far);
+    if let Some(shown) = session.state().shown_by(generation) {
+        shown.loaded = Some(Arc::new(first));
+        shown.failed = None;
+    }
+    session.refresh();
 }
 
 /// How the settings want recordings to be read, with the code in `root`.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use loader::{Error, Progress, Stage};
-use serde_json::json;
+use loader::{Error, PartialRun, Progress, Stage, StepsSoFar};
+use serde_json::{Value, json};
 use support::{Client, Fake, Gate, TRAIN, all_capabilities, run_of};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,6 +79,53 @@ async fn progress_is_shown() {
     }
     let end = client.expect("$/progress").await["value"].clone();
     assert_eq!(end, json!({"kind": "end", "message": "2 steps, 3 lines"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_steps_of_a_long_recording_are_shown_until_all_is_read() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let gate = Arc::new(Gate::default());
+    let (run, passed) = (run_of("train.py", &fake.path("train.py")), Arc::clone(&gate));
+    let mut first = run.clone();
+    first.merged.lines.retain(|key, _| key.line != 3);
+    let so_far = StepsSoFar { n_steps: 2, share: 0.038 };
+    *fake.first_steps.lock().unwrap() = Some(PartialRun { run: first, so_far });
+    fake.on_load(move |_, _, _| {
+        passed.pass();
+        Ok(run.clone())
+    });
+    let mut capabilities = all_capabilities();
+    capabilities["experimental"] = json!({"perfline": {"status": true}});
+    let mut client = Client::start(fake.clone(), fake.folder(), capabilities).await;
+    client.open(&uri, TRAIN).await;
+    let is_loaded = |it: &Value| it["loaded"] == json!(true);
+    let status = client.expect_that("perfline/status", is_loaded).await;
+    let text = "first 2 steps, 3.8 % of the recording";
+    assert_eq!(status["soFar"], json!({"steps": 2, "share": 0.038, "text": text}));
+    assert_eq!(status["loading"], json!(true));
+    let summary = status["summary"].as_str().unwrap();
+    assert!(summary.ends_with(&format!(" · so far: {text}")), "{summary}");
+    assert_eq!(client.hints(&uri).await.len(), 2);
+    let place = json!({"textDocument": {"uri": uri}, "position": {"line": 1, "character": 4}});
+    let hover = client.request("textDocument/hover", place).await.unwrap().to_string();
+    assert!(hover.contains(&format!("so far: {text}")), "{hover}");
+    let lenses = client.lenses(&uri).await;
+    assert!(lenses.values().any(|it| it.ends_with(&format!("so far: {text}"))), "{lenses:?}");
+    gate.open();
+    let is_whole = |it: &Value| it["loading"] == json!(false);
+    let status = client.expect_that("perfline/status", is_whole).await;
+    assert_eq!((&status["loaded"], &status["soFar"]), (&json!(true), &json!(null)));
+    assert_eq!(client.hints(&uri).await.len(), 3);
+    // What is shown whole already stays whole while it is read again.
+    gate.close();
+    let again = client.ask("workspace/executeCommand", json!({"command": "perfline.load"})).await;
+    let is_loading = |it: &Value| it["loading"] == json!(true);
+    let status = client.expect_that("perfline/status", is_loading).await;
+    assert_eq!((&status["loaded"], &status["soFar"]), (&json!(true), &json!(null)));
+    gate.open();
+    client.answer(again).await.unwrap();
+    assert_eq!(client.hints(&uri).await.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -85,6 +85,7 @@ impl Settings {
                 thresholds: reader.get(&RULES, thresholds),
                 baseline: None,
                 part: None,
+                so_far: None,
             },
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),

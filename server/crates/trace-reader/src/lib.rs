@@ -17,6 +17,7 @@ mod category;
 mod chunk;
 mod envelope;
 mod event;
+mod first_steps;
 pub mod graph_stacks;
 mod keys;
 mod number;
@@ -31,6 +32,7 @@ mod template;
 mod text;
 
 pub use chunk::ParsedChunk;
+pub use first_steps::FirstSteps;
 pub use reader::{Trace, TraceReader};
 pub use sniff::looks_like_trace;
 pub use speculative::SpeculativeReader;

@@ -8,6 +8,9 @@ use crate::number::{self, Parsed};
 use crate::scan;
 use crate::template::Members;
 
+/// What the names of steps begin with.
+pub(crate) const STEP: &[u8] = b"ProfilerStep#";
+
 /// What becomes of a complete event, as far as a part of a trace is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventSide {
@@ -90,6 +93,81 @@ pub fn number(value: &[u8], scale: usize) -> Option<i64> {
         Parsed::Number(number) => Some(number),
         Parsed::OutOfRange | Parsed::NotANumber => None,
     }
+}
+
+/// What of an event says whether it belongs to a part of a trace. Texts stand as in the file, without their quotation marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventHead<'a> {
+    /// `X` of an event that lasts, `M` of what says something of a process, …
+    pub phase: &'a [u8],
+    /// As in [`side`].
+    pub category: &'a [u8],
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its process, or its device.
+    pub pid: &'a [u8],
+    /// Its thread, or its stream.
+    pub tid: &'a [u8],
+    /// Of flows: what both ends have in common.
+    pub id: &'a [u8],
+    /// In nanoseconds.
+    pub start: Option<i64>,
+    /// In nanoseconds.
+    pub duration: i64,
+    /// The same number as on what it started on a device, or what started it.
+    pub correlation: Option<i64>,
+}
+
+impl<'a> EventHead<'a> {
+    /// Of an event as it stands in the file; `None` if it is no object, or damaged.
+    #[must_use]
+    pub fn read(event: &'a [u8]) -> Option<Self> {
+        let mut head = Self::default();
+        for (key, value) in members(event)? {
+            match key {
+                b"ph" => head.phase = inside(value),
+                b"cat" => head.category = inside(value),
+                b"name" => head.name = inside(value),
+                b"pid" => head.pid = inside(value),
+                b"tid" => head.tid = inside(value),
+                b"id" => head.id = inside(value),
+                b"ts" => head.start = number(value, 3),
+                b"dur" => head.duration = number(value, 3).unwrap_or(0).max(0),
+                b"args" => {
+                    for (key, value) in members(value).unwrap_or_default() {
+                        if key == b"correlation" {
+                            head.correlation = number(value, 0);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(head)
+    }
+
+    /// The side of a complete event.
+    #[must_use]
+    pub fn side(&self) -> EventSide {
+        let text = |it: &'a [u8]| String::from_utf8_lossy(it);
+        side(&text(self.category), &text(self.name), &text(self.tid))
+    }
+
+    /// When it ends, in nanoseconds.
+    #[must_use]
+    pub fn end(&self) -> i64 {
+        self.start.unwrap_or(0).saturating_add(self.duration)
+    }
+
+    /// Whether it is called as the steps of a recording are.
+    #[must_use]
+    pub fn is_step(&self) -> bool {
+        self.name.starts_with(STEP)
+    }
+}
+
+fn inside(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value)
 }
 
 #[cfg(test)]

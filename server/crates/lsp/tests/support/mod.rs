@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use ledger::{Ledger, LineBooks, LineKey, Ns, PerStep, SourceFile};
-use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Rank, Run, Watch};
+use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, PartialRun, Rank, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -360,6 +360,8 @@ pub struct Fake {
     folder: tempfile::TempDir,
     /// What loading does.
     pub load: Mutex<Arc<Load>>,
+    /// What is known of the recording before all of it is read.
+    pub first_steps: Mutex<Option<PartialRun>>,
     /// How often something was loaded.
     pub loads: AtomicUsize,
     /// How often recordings were looked for.
@@ -382,6 +384,7 @@ impl Fake {
         Arc::new(Self {
             folder,
             load: Mutex::new(Arc::new(move |_, _, _| Ok(run.clone()))),
+            first_steps: Mutex::default(),
             loads: AtomicUsize::new(0),
             searches: AtomicUsize::new(0),
             search_gate: Gate(Mutex::new(true), Condvar::new()),
@@ -438,6 +441,15 @@ impl Recordings for Fake {
     fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
         None
     }
+
+    fn load_first_steps(
+        &self,
+        _: &[PathBuf],
+        _: &LoadOptions,
+        _: &Watch<'_>,
+    ) -> Option<PartialRun> {
+        self.first_steps.lock().unwrap().clone()
+    }
 }
 
 /// Recordings on disk, with their ledgers or the texts of their files kept.
@@ -473,6 +485,15 @@ impl Recordings for Kept {
         watch: &Watch<'_>,
     ) -> Option<Run> {
         loader::load_kept(inputs, &self.with_caches(options), watch)
+    }
+
+    fn load_first_steps(
+        &self,
+        _: &[PathBuf],
+        _: &LoadOptions,
+        _: &Watch<'_>,
+    ) -> Option<PartialRun> {
+        None
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn status(snapshots: &Snapshots, with_warnings: bool) -> Value {
         "baseline": baseline(snapshot),
         "inputs": [],
         "failures": snapshot.failure.as_deref().iter().collect::<Vec<_>>(),
+        "soFar": null,
         "lines": 0,
         "withoutLines": null,
         "attributed": {"cpu": null, "cuda": null},
@@ -92,6 +93,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
     json!({
         "inputs": inputs(loaded, with_warnings),
         "failures": failures.chain(snapshot.failure.as_deref()).collect::<Vec<_>>(),
+        "soFar": loaded.so_far.map(|it| json!({"steps": it.n_steps, "share": it.share, "text": it.to_string()})),
         "lines": ledger.lines.len(),
         "withoutLines": report::annotate::without_lines(&loaded.run),
         "attributed": {"cpu": coverage.cpu, "cuda": coverage.cuda},
