@@ -145,8 +145,8 @@ pub fn load_kept(inputs: &[PathBuf], options: &LoadOptions, watch: &Watch<'_>) -
 }
 
 /// Reads the first complete steps of the first of `inputs` that is an uncompressed trace and long enough, for those who would wait
-/// for all of it. `None` if there is none, if it was kept, or where its steps cannot be told from what comes later: what PyTorch
-/// exports can. A side-car is not used.
+/// for all of it. `None` if there is none, if it was kept, or where its steps cannot be distinguished from what comes
+/// later: those of what PyTorch exports can. A side-car is not used.
 #[must_use]
 pub fn load_first_steps(
     inputs: &[PathBuf],

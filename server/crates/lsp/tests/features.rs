@@ -692,6 +692,7 @@ async fn status() {
         "inputs": [],
         "failures": [],
         "lines": 3,
+        "soFar": null,
         "withoutLines": null,
         "attributed": {"cpu": 1.0, "cuda": 1.0},
         "attributedText": {"cpu": "100 %", "cuda": "100 %"},

@@ -2,7 +2,8 @@
 
 use profile::{DeviceKind, HostKind};
 
-use crate::raw::STEP;
+/// What the names of steps begin with.
+pub(crate) const STEP: &[u8] = b"ProfilerStep#";
 
 /// What becomes of a complete event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use memchr::memmem;
 use profile::{DeviceEventId, HostEventId, HostKind, Ns, Profile, StrId};
 use rustc_hash::FxHashSet;
 
-use crate::raw::{self, EventHead, EventSide, STEP};
+use crate::category::STEP;
+use crate::raw::{self, EventHead, EventSide};
 use crate::{Trace, TraceReader};
 
 /// Bytes between two samples, unless there would be more than [`MAX_PIECES`] of them.

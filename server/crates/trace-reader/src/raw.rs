@@ -3,13 +3,10 @@
 
 use std::borrow::Cow;
 
-use crate::category::{self, EventClass};
+use crate::category::{self, EventClass, STEP};
 use crate::number::{self, Parsed};
 use crate::scan;
 use crate::template::Members;
-
-/// What the names of steps begin with.
-pub(crate) const STEP: &[u8] = b"ProfilerStep#";
 
 /// What becomes of a complete event, as far as a part of a trace is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
