@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::time::{Duration, SystemTime};
 
-use loader::{DiscoveredRun, LoadOptions, PartialRun, Run, Watch};
+use loader::{DiscoveredRun, LoadOptions, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -70,15 +70,6 @@ impl Recordings for RecordedProgram {
     }
 
     fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
-        None
-    }
-
-    fn load_first_steps(
-        &self,
-        _: &[PathBuf],
-        _: &LoadOptions,
-        _: &Watch<'_>,
-    ) -> Option<PartialRun> {
         None
     }
 }

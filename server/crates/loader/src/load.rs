@@ -140,10 +140,12 @@ pub(crate) fn load_first_steps(
     plan.choose(&options.ranks);
     let is_trace = |it: &&InputFile| it.kind == InputKind::Kineto;
     let one = plan.jobs.first().filter(is_trace)?;
-    if !LoadContext::new(options, watch, &plan).take_kept(&plan).0.is_empty() {
+    let whole = LoadContext::new(options, watch, &plan);
+    if !whole.take_kept(&plan).0.is_empty() {
         return None;
     }
-    let FirstSteps { n_steps, share, trace } = one.input.first_steps(choice.read_bytes)?;
+    let n_bytes = choice.read_bytes.min(whole.budget.max_whole() / FirstSteps::ENLARGED);
+    let FirstSteps { n_steps, share, trace } = one.input.first_steps(n_bytes)?;
     // Nothing is kept of a part.
     let options = LoadOptions { text_cache: None, ledger_cache: None, ..options.clone() };
     let watch = Watch { progress: &|_| (), cancelled: watch.cancelled };
@@ -151,7 +153,7 @@ pub(crate) fn load_first_steps(
     let job = LoadContext { so_far: Some(so_far), ..LoadContext::new(&options, &watch, &plan) };
     let read = || Ok((trace, End::default()));
     let load = || job.load_trace(&one.input, one, &plan, read);
-    let loaded = caught(&one.input.path, load).ok()?;
+    let loaded = job.added_up(caught(&one.input.path, load).ok()?);
     let run = merge(vec![loaded], (job.sum, &job.spill_file), &[], &options, &plan.unread).ok()?;
     Some(PartialRun { run, so_far })
 }

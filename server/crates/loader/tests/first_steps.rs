@@ -6,10 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use ledger::{Balance, Ledger, LineKey, Ns};
-use loader::{FirstStepsChoice, LoadOptions, PartialRun, Watch, load, load_first_steps};
+use loader::{
+    FirstStepsChoice, LedgerCache, LoadOptions, PartialRun, Watch, load, load_first_steps,
+};
 
 /// Recordings with several steps, and what part of each holds the first of them, in percent.
 const RECORDINGS: [(&str, u64); 10] = [
@@ -109,4 +113,23 @@ fn without_complete_steps_there_are_none() {
     let compressed = fixtures().join("cpu/torch2.15.0/slow_model.json.gz");
     let choice = FirstStepsChoice { min_bytes: 1, read_bytes: 200_000 };
     assert!(load_first_steps(&[compressed], &options(), choice, &watch).is_none());
+}
+
+#[test]
+fn what_was_kept_needs_no_first_steps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = unpacked("cpu/torch2.15.0/slow_model.json.gz", folder.path());
+    // A file that changed a moment ago is not kept.
+    std::thread::sleep(Duration::from_millis(600));
+    let cache = Arc::new(LedgerCache::with_least(folder.path().join("cache"), 0));
+    let options = LoadOptions { ledger_cache: Some(Arc::clone(&cache)), ..options() };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let choice = FirstStepsChoice { min_bytes: 1 << 20, read_bytes: 4 << 20 };
+    let first = || load_first_steps(std::slice::from_ref(&trace), &options, choice, &watch);
+    assert!(first().is_some());
+    cache.write_pending();
+    assert!(first().is_some(), "the first steps are not kept in place of all");
+    load(std::slice::from_ref(&trace), &options, &watch).expect("loads");
+    cache.write_pending();
+    assert!(first().is_none());
 }

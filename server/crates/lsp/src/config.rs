@@ -75,10 +75,12 @@ pub trait Recordings: Send + Sync {
     /// The first steps of a long run, for those who would wait for all of it; `None` where there is no need, or no way.
     fn load_first_steps(
         &self,
-        inputs: &[PathBuf],
-        options: &LoadOptions,
-        watch: &Watch<'_>,
-    ) -> Option<PartialRun>;
+        _inputs: &[PathBuf],
+        _options: &LoadOptions,
+        _watch: &Watch<'_>,
+    ) -> Option<PartialRun> {
+        None
+    }
 }
 
 /// Recordings on disk.

@@ -29,9 +29,6 @@ const SAMPLE: u64 = 16 << 10;
 /// not quite in the order of time.
 const LIST_BEGINS: i64 = 20;
 
-/// The part of the file that is read is so many times larger where a smaller one holds no complete step.
-const ENLARGED: u64 = 4;
-
 /// Bytes in front of the name of an event in which the event begins.
 const MAX_HEAD: usize = 4 << 10;
 
@@ -64,8 +61,11 @@ struct FilePiece {
 }
 
 impl FirstSteps {
+    /// The part of the file that is read is so many times larger where a smaller one holds no complete step.
+    pub const ENLARGED: u64 = 4;
+
     /// Reads the first steps of a trace of `size` bytes, uncompressed. `read` fills a buffer with what stands at a place of it. About
-    /// `n_bytes` are read, and four times as many where a step is that long. `None` if there are no steps, or they are longer than
+    /// `n_bytes` are read, and [`Self::ENLARGED`] times as many where a step is that long. `None` if there are no steps, or they are longer than
     /// that.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl FirstSteps {
         let span = end.saturating_sub(begin);
         let mut pieces = pieces(&samples, size, span);
         pieces.sort_by_key(|it| (it.from, it.bytes.start));
-        for n_bytes in [n_bytes, n_bytes.saturating_mul(ENLARGED)] {
+        for n_bytes in [n_bytes, n_bytes.saturating_mul(Self::ENLARGED)] {
             let Some((n_steps, until, trace)) = read_steps(&pieces, n_bytes, &read)? else {
                 continue;
             };

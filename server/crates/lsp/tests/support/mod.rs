@@ -486,15 +486,6 @@ impl Recordings for Kept {
     ) -> Option<Run> {
         loader::load_kept(inputs, &self.with_caches(options), watch)
     }
-
-    fn load_first_steps(
-        &self,
-        _: &[PathBuf],
-        _: &LoadOptions,
-        _: &Watch<'_>,
-    ) -> Option<PartialRun> {
-        None
-    }
 }
 
 impl Kept {
