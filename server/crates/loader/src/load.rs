@@ -125,27 +125,36 @@ pub(crate) fn load_kept(
     merge(results, (job.sum, &job.spill_file), &[], options, &plan.unread).ok()
 }
 
-/// The first steps of the first input that is long enough.
+/// The first steps of the first trace that is long enough and was not kept.
 pub(crate) fn load_first_steps(
     inputs: &[PathBuf],
     options: &LoadOptions,
     choice: FirstStepsChoice,
     watch: &Watch<'_>,
 ) -> Option<PartialRun> {
-    let is_long = |path: &&PathBuf| {
+    let is_long = |path: &PathBuf| {
         path.metadata().is_ok_and(|it| it.is_file() && choice.min_bytes <= it.len())
     };
-    let path = inputs.iter().find(is_long)?;
-    let mut plan = Plan::new(std::slice::from_ref(path), watch.cancelled);
-    plan.choose(&options.ranks);
-    let is_trace = |it: &&InputFile| it.kind == InputKind::Kineto;
-    let one = plan.jobs.first().filter(is_trace)?;
-    let whole = LoadContext::new(options, watch, &plan);
-    if !whole.take_kept(&plan).0.is_empty() {
+    if !inputs.iter().any(is_long) {
         return None;
     }
+    let planned = |inputs: &[PathBuf]| {
+        let mut plan = Plan::new(inputs, watch.cancelled);
+        plan.choose(&options.ranks);
+        plan
+    };
+    let all = planned(inputs);
+    let whole = LoadContext::new(options, watch, &all);
+    let (_, unkept) = whole.take_kept(&all);
+    let is_wanted = |it: &&InputFile| it.kind == InputKind::Kineto && is_long(&it.input.path);
+    let path = &unkept.into_iter().find(is_wanted)?.input.path;
+    // What it goes with is read with all of it.
+    let plan = planned(std::slice::from_ref(path));
+    let one = plan.jobs.first()?;
     let n_bytes = choice.read_bytes.min(whole.budget.max_whole() / FirstSteps::ENLARGED);
-    let FirstSteps { n_steps, share, trace } = one.input.first_steps(n_bytes)?;
+    // What fails here is read with all of it.
+    let first = caught(path, || Ok(one.input.first_steps(n_bytes))).ok()?;
+    let FirstSteps { n_steps, share, trace } = first?;
     // Nothing is kept of a part.
     let options = LoadOptions { text_cache: None, ledger_cache: None, ..options.clone() };
     let watch = Watch { progress: &|_| (), cancelled: watch.cancelled };
