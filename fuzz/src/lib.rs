@@ -20,7 +20,7 @@ use ledger_file::{LedgerHead, read_body};
 use profile::Interner;
 use pysource::{LineIndex, LineMap, Module};
 use snapshot_reader::{SnapshotReader, TimelineReader};
-use trace_reader::{FirstSteps, SpeculativeReader, TraceReader};
+use trace_reader::{SpeculativeReader, TraceLists, TraceReader};
 
 pub use messages::messages;
 
@@ -59,7 +59,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "messages", check: messages, n_variants: 1000 },
 ];
 
-/// The first steps of a trace: nothing is read that is not there, and they are a part of it.
+/// The begin of a trace: nothing is read that is not there, nothing twice, and it is a part of it.
 ///
 /// # Panics
 /// If that does not hold.
@@ -70,11 +70,13 @@ pub fn first_steps(bytes: &[u8]) {
         buffer.copy_from_slice(&text[at..at + buffer.len()]);
         Ok(())
     };
-    let n_bytes = (text.len() / 2 + piece) as u64;
-    let first = FirstSteps::read(text.len() as u64, n_bytes, read).expect("all can be read");
-    if let Some(first) = first {
-        assert!(0 < first.n_steps && (0.0..=1.0).contains(&first.share), "{first:?}");
-        assert!(first.trace.bytes <= text.len() as u64, "{first:?}");
+    let size = text.len() as u64;
+    let n_bytes = size / 2 + piece as u64;
+    let Some(lists) = TraceLists::find(size, read).expect("all can be read") else { return };
+    if let Some(begin) = lists.read_begins(n_bytes, read).expect("all can be read") {
+        assert!(begin.trace.bytes <= n_bytes.min(size), "{begin:?}");
+        let share = lists.share_until(begin.known_until);
+        assert!((0.0..=1.0).contains(&share), "{share}");
     }
 }
 

@@ -25,6 +25,10 @@ fn thread(head: &EventHead<'_>) -> TraceThread {
     (head.pid.into(), head.tid.into())
 }
 
+fn is_step(head: &EventHead<'_>) -> bool {
+    head.name.starts_with(b"ProfilerStep#")
+}
+
 fn is_flow(head: &EventHead<'_>) -> bool {
     matches!(head.phase, b"s" | b"t" | b"f")
 }
@@ -138,7 +142,7 @@ impl Outline {
                 if let Some(correlation) = head.correlation {
                     self.launches.entry(correlation).or_insert_with(|| (thread(head), start));
                 }
-                if head.category != b"python_function" && !head.is_step() {
+                if head.category != b"python_function" && !is_step(head) {
                     let witness = self.witnesses.entry(thread(head)).or_insert(start);
                     *witness = start.min(*witness);
                 } else {
@@ -264,7 +268,7 @@ impl TraceWindow {
         }
         match head.side() {
             // A step that is not in the part is none of it, although something was launched in it.
-            EventSide::Host => !head.is_step() && self.is_open_then(head, start),
+            EventSide::Host => !is_step(head) && self.is_open_then(head, start),
             EventSide::Device => self.device.contains(&(thread(head), start)),
             EventSide::Neither => false,
         }

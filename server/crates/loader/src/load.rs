@@ -20,14 +20,14 @@ use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
-    RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_calls,
-    recorded_snapshot_files,
+    RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, end_with_whole_step,
+    recorded_calls, recorded_snapshot_files,
 };
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
 use trace_reader::graph_stacks::read_graph_stacks;
-use trace_reader::{FirstSteps, SpeculativeReader, Trace, TraceReader};
+use trace_reader::{SpeculativeReader, Trace, TraceBegin, TraceLists, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
@@ -151,20 +151,31 @@ pub(crate) fn load_first_steps(
     // What it goes with is read with all of it.
     let plan = planned(std::slice::from_ref(path));
     let one = plan.jobs.first()?;
-    let n_bytes = choice.read_bytes.min(whole.budget.max_whole() / FirstSteps::ENLARGED);
+    let n_bytes = choice.read_bytes.min(whole.budget.max_whole() / FirstStepsChoice::ENLARGED);
     // What fails here is read with all of it.
-    let first = caught(path, || Ok(one.input.first_steps(n_bytes))).ok()?;
-    let FirstSteps { n_steps, share, trace } = first?;
+    let (trace, so_far) = caught(path, || Ok(read_first_steps(&one.input, n_bytes))).ok()??;
     // Nothing is kept of a part.
     let options = LoadOptions { text_cache: None, ledger_cache: None, ..options.clone() };
     let watch = Watch { progress: &|_| (), cancelled: watch.cancelled };
-    let so_far = StepsSoFar { n_steps, share };
     let job = LoadContext { so_far: Some(so_far), ..LoadContext::new(&options, &watch, &plan) };
     let read = || Ok((trace, End::default()));
     let load = || job.load_trace(&one.input, one, &plan, read);
     let loaded = job.added_up(caught(&one.input.path, load).ok()?);
     let run = merge(vec![loaded], (job.sum, &job.spill_file), &[], &options, &plan.unread).ok()?;
     Some(PartialRun { run, so_far })
+}
+
+/// The first complete steps of a trace, in `n_bytes` of it if one fits into these.
+fn read_first_steps(input: &Opened, n_bytes: u64) -> Option<(Trace, StepsSoFar)> {
+    let read = |place, buffer: &mut [u8]| input.read_at(place, buffer);
+    // Of what is compressed nothing is found.
+    let lists = TraceLists::find(input.size, read).ok()??;
+    [n_bytes, n_bytes.saturating_mul(FirstStepsChoice::ENLARGED)].into_iter().find_map(|n_bytes| {
+        let TraceBegin { mut trace, known_until } = lists.read_begins(n_bytes, read).ok()??;
+        let steps = end_with_whole_step(&mut trace.profile, known_until)?;
+        let share = lists.share_until(steps.last()?.end);
+        Some((trace, StepsSoFar { n_steps: steps.len(), share }))
+    })
 }
 
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use flight_recorder::looks_like_dump;
 use profile::{Meta, Profile};
 use remote_files::RemoteFile;
-use trace_reader::{FirstSteps, TraceReader};
+use trace_reader::TraceReader;
 
 use crate::damage::Damage;
 use crate::file_identity::FileIdentity;
@@ -237,14 +237,15 @@ impl Opened {
         bytes
     }
 
-    /// The first steps of a trace that lies on disk and is not compressed; see [`FirstSteps::read`].
-    pub(crate) fn first_steps(&self, n_bytes: u64) -> Option<FirstSteps> {
-        let ByteSource::File(_) = self.source else { return None };
-        let read = |at, buffer: &mut [u8]| self.source.bytes_from(at).read_exact(buffer);
-        let mut begin = [0; 64];
-        read(0, &mut begin).ok()?;
-        let is_text = begin.trim_ascii_start().starts_with(b"{");
-        is_text.then(|| FirstSteps::read(self.size, n_bytes, read).ok())??
+    /// The bytes that stand at `place` of a file as it is, as many as `buffer` has.
+    ///
+    /// # Errors
+    /// If they cannot be read, or there are not as many, or all can be read only once.
+    pub(crate) fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()> {
+        match &self.source {
+            ByteSource::File(_) => self.source.bytes_from(place).read_exact(buffer),
+            ByteSource::Stream(_) | ByteSource::Remote(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// What the system says of the file; `None` of a pipe.

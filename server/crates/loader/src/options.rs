@@ -67,8 +67,13 @@ pub enum TimelineChoice {
 pub struct FirstStepsChoice {
     /// Least bytes of a trace.
     pub min_bytes: u64,
-    /// Bytes that are read of it, about, and four times as many where a step is that long.
+    /// Bytes that are read of it at most, and four times as many where these hold no complete step.
     pub read_bytes: u64,
+}
+
+impl FirstStepsChoice {
+    /// So many times more is read where a smaller part holds no complete step.
+    pub(crate) const ENLARGED: u64 = 4;
 }
 
 impl Default for FirstStepsChoice {

@@ -274,7 +274,7 @@ impl Session {
         let view = View {
             baseline: compared.map(|it| Arc::clone(&it.lines)),
             part: part.as_ref().and_then(|it| Some(Arc::clone(&it.part.as_ref().ok()?.described))),
-            so_far: shown.so_far().map(|it| it.to_string().into()),
+            so_far: shown.loaded.as_ref().and_then(|it| Some(it.so_far?.to_string().into())),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
             period: shown.period.unwrap_or(view.period),

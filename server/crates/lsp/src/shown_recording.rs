@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ide::{Baseline, Period};
-use loader::{Signature, StepsSoFar};
+use loader::Signature;
 use report::StackFilter;
 use report::diff::Difference;
 use settings::Settings;
@@ -93,11 +93,6 @@ impl ShownRecording {
         self.loaded.as_ref().is_none_or(|it| it.signature != *signature)
             && self.loading.as_ref().is_none_or(|it| it.signature != *signature)
             && self.failed.as_ref().is_none_or(|it| it.signature != *signature)
-    }
-
-    /// How much of the recording is shown, if that is not all of it yet.
-    pub(crate) fn so_far(&self) -> Option<StepsSoFar> {
-        self.loaded.as_ref().and_then(|it| it.so_far)
     }
 
     /// Shows nothing. What the user chose to see of a recording stays.

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: how frames, callers and call stacks are spelled (`frames`); the files that a recording names (`files`) and what
 //! is known about them (`sources`); the order of host events (`order`) and the steps (`steps`); which call launched a
-//! device event (`launches`), whether times are whole microseconds (`microseconds`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
+//! device event (`launches`) and which left none (`missing`), which steps of a begin are whole (`first_steps`), whether times are whole microseconds (`microseconds`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
 //! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean; the top-level names of known packages (`packages`).
 //!
 //! *Never*: assigns a line, charges an amount, reads a file.
@@ -11,12 +11,14 @@
 //! `run-summary` and `attribution` build on this crate, and it knows none of them.
 
 mod files;
+mod first_steps;
 mod frames;
 mod idle_gaps;
 mod kernel_classes;
 mod kernel_names;
 mod launches;
 mod microseconds;
+mod missing;
 mod order;
 mod packages;
 mod runtime_calls;
@@ -27,6 +29,7 @@ mod waiting;
 pub use files::{
     CallsByFile, RecordedFile, recorded_calls, recorded_files, recorded_snapshot_files,
 };
+pub use first_steps::end_with_whole_step;
 pub use frames::{
     Frame, function_of, is_compiled_range, is_path_of, is_python, parse_caller, provenance,
 };
@@ -35,6 +38,7 @@ pub use kernel_classes::KernelClasses;
 pub use kernel_names::telling_parts;
 pub use launches::Launches;
 pub use microseconds::{MICROSECOND, has_whole_microseconds};
+pub use missing::launches_without_event;
 pub use order::{in_order, order_key};
 pub use packages::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY};
 pub use runtime_calls::{

@@ -18,7 +18,6 @@ mod eligible;
 mod flops;
 mod intervals;
 mod message_ends;
-mod missing;
 mod spans;
 mod streams;
 mod usage;
@@ -31,7 +30,7 @@ pub use spans::{StepSpan, spans};
 
 use ledger::{LoaderWorkers, Overview, TimeRange};
 use profile::{HostEventId, Ns, Profile};
-use recorded::{KernelClasses, Launches};
+use recorded::{KernelClasses, Launches, launches_kernel, launches_without_event};
 
 /// The summary of one recording, and what of it is charged to lines.
 #[derive(Debug)]
@@ -61,7 +60,11 @@ impl RunSummary {
         for (ordinal, arithmetic) in arithmetic::by_device(&counted) {
             devices.entry(ordinal).or_default().arithmetic = arithmetic;
         }
-        let launches_without_event = missing::launches_without_event(profile, order);
+        // A recording without events of devices does not say what ran.
+        let missing = match profile.device.is_empty() {
+            true => Vec::new(),
+            false => launches_without_event(profile, order, launches_kernel),
+        };
         let mut plain_steps = profile.plain_steps.clone();
         plain_steps.sort_unstable();
         let workers = &profile.loader_workers;
@@ -70,7 +73,7 @@ impl RunSummary {
             steps,
             devices,
             operators_without_flops,
-            launches_without_event,
+            launches_without_event: missing.len() as u64,
             plain_steps,
             loader_workers: LoaderWorkers {
                 count: workers.worked.len() as u64,

@@ -2,9 +2,6 @@
 
 use profile::{DeviceKind, HostKind};
 
-/// What the names of steps begin with.
-pub(crate) const STEP: &[u8] = b"ProfilerStep#";
-
 /// What becomes of a complete event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventClass {
@@ -22,7 +19,7 @@ pub(crate) fn classify(category: &[u8], name: &[u8], tid: &[u8]) -> EventClass {
         b"python_function" => EventClass::Host(HostKind::Python),
         b"cpu_op" | b"Operator" => {
             // PyTorch 1.8 – 1.10 has no category for annotations.
-            let is_step = name.starts_with(STEP);
+            let is_step = name.starts_with(b"ProfilerStep#");
             EventClass::Host(if is_step { HostKind::Annotation } else { HostKind::Operator })
         }
         b"cuda_runtime" | b"Runtime" | b"cuda_driver" | b"hpu_op" => {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::category::{self, EventClass, STEP};
+use crate::category::{self, EventClass};
 use crate::number::{self, Parsed};
 use crate::scan;
 use crate::template::Members;
@@ -154,12 +154,6 @@ impl<'a> EventHead<'a> {
     #[must_use]
     pub fn end(&self) -> i64 {
         self.start.unwrap_or(0).saturating_add(self.duration)
-    }
-
-    /// Whether it is called as the steps of a recording are.
-    #[must_use]
-    pub fn is_step(&self) -> bool {
-        self.name.starts_with(STEP)
     }
 }
 

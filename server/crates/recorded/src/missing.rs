@@ -1,19 +1,22 @@
-//! Kernels that were launched and left no event.
+//! What was launched and left no event.
 
 use profile::{HostEventId, HostKind, Profile};
-use recorded::{begins_capture, ends_capture, launches_kernel};
 use rustc_hash::FxHashSet;
 
-/// How many calls launched a kernel whose event is not in `profile`, which has events of devices. Launches while their
+use crate::runtime_calls::{begins_capture, ends_capture};
+
+/// The calls that launched something whose event is not in `profile`, of those whose names are launches. Launches while their
 /// thread captures a graph are none: they run nothing. `order` are the host events in order.
-pub(crate) fn launches_without_event(profile: &Profile, order: &[HostEventId]) -> u64 {
+#[must_use]
+pub fn launches_without_event(
+    profile: &Profile,
+    order: &[HostEventId],
+    is_launch: impl Fn(&str) -> bool,
+) -> Vec<HostEventId> {
     let (host, device) = (&profile.host, &profile.device);
-    if device.is_empty() {
-        return 0;
-    }
     let ran: FxHashSet<i64> = device.correlation.iter().copied().collect();
     let mut is_capturing = vec![false; profile.threads.len()];
-    let mut missing = 0;
+    let mut missing = Vec::new();
     for &id in order {
         if host.kind[id.index()] != HostKind::Runtime {
             continue;
@@ -24,9 +27,9 @@ pub(crate) fn launches_without_event(profile: &Profile, order: &[HostEventId]) -
             *is_capturing = true;
         } else if ends_capture(name) {
             *is_capturing = false;
-        } else if launches_kernel(name) && !*is_capturing {
+        } else if is_launch(name) && !*is_capturing {
             let correlation = host.runtime.correlation[host.detail_row(id)];
-            missing += u64::from(correlation > 0 && !ran.contains(&correlation));
+            missing.extend((correlation > 0 && !ran.contains(&correlation)).then_some(id));
         }
     }
     missing
