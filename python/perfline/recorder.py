@@ -97,6 +97,9 @@ OF_COMPILED = (
 )
 """What of such a record is kept. The rest is mostly the configuration of the compiler."""
 
+GRAPHS = (b'{"aot_forward_graph"', b'{"aot_backward_graph"', b'{"aot_inference_graph"')
+"""Begin the records with the graphs that code is generated for."""
+
 GRAPH_BREAK = b'"dynamo_graph_break_reason"'
 """Name of the record that says why a graph ends."""
 
@@ -1233,8 +1236,8 @@ def _own_compile_log(folder):
 
 
 def used_records(lines):
-    """Of the ``lines`` of a log of ``torch.compile`` those of the records that Perfline reads: generated files, the lines
-    that their kernels were made from, what was compiled and why. All others, some of which hold the configuration of the
+    """Of the ``lines`` of a log of ``torch.compile`` those of the records that Perfline reads: generated files, the graphs
+    and lines that they were made from, what was compiled and why. All others, some of which hold the configuration of the
     program, are left out.
     """
     is_used = False
@@ -1253,7 +1256,9 @@ def used_records(lines):
                 # The program is still writing it.
                 continue
         else:
-            is_used = any(it in line for it in (b'{"str"', b'{"inductor_output_code"', KERNEL_STACKS, GRAPH_BREAK))
+            is_used = any(
+                it in line for it in (b'{"str"', b'{"inductor_output_code"', KERNEL_STACKS, *GRAPHS, GRAPH_BREAK)
+            )
             if is_used:
                 yield line
 

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use insights::{CompilerReason, Detail};
 use ledger::{Evidence, LineBooks, Metric, RecompileCause};
-use loader::{LoadOptions, Run, StackChoice, Watch, load};
+use loader::{InputKind, LoadOptions, Run, StackChoice, Watch, load};
 use stack_books::{StackFrame, StackRow};
 use tests::fixtures::{read_gz, repository};
 
@@ -190,6 +190,96 @@ fn without_the_log_the_compiled_function_has_all() {
     assert_eq!(named.inputs[1].path, log);
 }
 
+/// A graph that Inductor takes from its cache has the lines that it was compiled with. Here these are numbered as if two lines had been
+/// added above the perceptron since, and three more above the model.
+#[test]
+fn lines_are_found_again_after_edits() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let edited = elsewhere.path().join("dedicated_log_torch_trace_edited.log");
+    let text = String::from_utf8(read_gz(&log()).unwrap()).unwrap();
+    let model = line_of("class Model(nn.Module)");
+    let mut parts = text.split("inductor.py\\\", line ");
+    let mut old = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (number, rest) = part.split_at(part.find(',').unwrap());
+        let line: u32 = number.parse().unwrap();
+        let line = line - if line > model { 5 } else { 2 };
+        old.push_str(&format!("inductor.py\\\", line {line}{rest}"));
+    }
+    assert_ne!(old, text);
+    std::fs::write(&edited, old).unwrap();
+    let alone = elsewhere.path().join("inductor.json.gz");
+    copy(&folder().join("inductor.json.gz"), &alone);
+    let found_again = loaded(&[alone, edited], false);
+    let named = loaded(&[folder().join("inductor.json.gz")], false);
+    assert!(lines(&found_again) == lines(&named));
+}
+
+/// Where the compiler logged nothing, the graphs that it keeps in its cache say which operations each call computes. What is
+/// true is what was logged of the same run.
+#[test]
+fn the_cache_of_the_compiler_has_the_lines() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let alone = elsewhere.path().join("compiled_kept.json.gz");
+    copy(&kept().join("compiled_kept.json.gz"), &alone);
+    let without = loaded(std::slice::from_ref(&alone), false);
+    assert_eq!(without.inputs.len(), 1);
+    copy_folder(&kept().join("inductor_cache"), &elsewhere.path().join("inductor_cache"));
+    let by_cache = loaded(std::slice::from_ref(&alone), false);
+    let kinds: Vec<InputKind> = by_cache.inputs.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [InputKind::Kineto, InputKind::CompileCache]);
+    assert_lines_are_as_logged(&by_cache);
+    // Evidence is left out of account for the cache, too.
+    assert_eq!(loaded(&[alone], true).inputs.len(), 1);
+}
+
+#[test]
+fn without_the_lines_of_kernels_the_log_has_the_graphs() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let alone = elsewhere.path().join("compiled_kept.json.gz");
+    copy(&kept().join("compiled_kept.json.gz"), &alone);
+    let text = String::from_utf8(read_gz(&log_in(&kept())).unwrap()).unwrap();
+    let mut is_hidden = false;
+    let is_shown = |line: &&str| {
+        if !line.starts_with('\t') {
+            is_hidden = line.contains("inductor_provenance_tracking_kernel_stack_traces");
+        }
+        !is_hidden
+    };
+    let shown: Vec<&str> = text.lines().filter(is_shown).collect();
+    assert!(shown.len() < text.lines().count());
+    let hidden = elsewhere.path().join("dedicated_log_torch_trace_hidden.log");
+    std::fs::write(&hidden, shown.join("\n")).unwrap();
+    assert_lines_are_as_logged(&loaded(&[alone, hidden], false));
+}
+
+/// All lines have the time that they have by the log of the compiler, but for kernels of which that also notes what their inputs were
+/// made from: the sum over a gradient (`cpp_fused_…_sum_view_7`) only belongs to the line of the bias.
+fn assert_lines_are_as_logged(run: &Run) {
+    let logged = loaded(&[kept().join("compiled_kept.json.gz")], false);
+    assert_eq!(logged.inputs[1].kind, InputKind::CompileLog);
+    let own = |run: &Run| -> BTreeMap<u32, i64> {
+        let lines = run.merged.lines_with_books();
+        let of_file = lines.filter(|(key, _)| key.file == "compiled_kept.py");
+        of_file.map(|(key, books)| (key.line, books.cpu_own.0)).collect()
+    };
+    let (found, truth) = (own(run), own(&logged));
+    let of = |lines: &BTreeMap<u32, i64>, line: &u32| lines.get(line).copied().unwrap_or_default();
+    let compiled = 23..=41;
+    let all: i64 = truth.iter().filter(|(line, _)| compiled.contains(*line)).map(|it| it.1).sum();
+    let wrong: i64 = found.iter().map(|(line, own)| (own - of(&truth, line)).max(0)).sum();
+    assert!(all > 1_000_000 && wrong * 20 < all, "{wrong} of {all}: {found:?} {truth:?}");
+    for line in [23, 24, 25, 26, 27, 40, 41] {
+        let key = |it: &&ledger::LineKey| it.file == "compiled_kept.py" && it.line == line;
+        let (_, books) = run.merged.lines.iter().find(|(it, _)| key(it)).unwrap();
+        assert_eq!(books.evidence, Evidence::Inferred, "{line}");
+    }
+}
+
+fn kept() -> PathBuf {
+    repository().join("fixtures/cpu/torch2.15.0/compiled_kept")
+}
+
 /// PyTorch 2.9 to 2.13 does not say which line made a call: the generated line is inferred from the text that the log holds.
 #[test]
 fn without_callers_the_generated_line_is_inferred() {
@@ -249,7 +339,22 @@ fn copy(from: &Path, to: &Path) {
     std::fs::copy(from, to).unwrap();
 }
 
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy_folder(&entry.path(), &to),
+            false => copy(&entry.path(), &to),
+        }
+    }
+}
+
 fn log() -> PathBuf {
-    let mut entries = std::fs::read_dir(folder()).unwrap().map(|it| it.unwrap().path());
+    log_in(&folder())
+}
+
+fn log_in(folder: &Path) -> PathBuf {
+    let mut entries = std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     entries.find(|it| it.to_string_lossy().ends_with(".log.gz")).unwrap()
 }

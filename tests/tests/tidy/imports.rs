@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
         "inferred",
         "input_elements",
         "line_log",
+        "moved_lines",
         "origins",
         "same_run",
     ],

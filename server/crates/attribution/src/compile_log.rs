@@ -2,8 +2,8 @@
 //! were made from, what was compiled, and why.
 
 use profile::{
-    CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame, Profile,
-    StrId,
+    CompileLog, CompiledLine, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak,
+    OriginFrame, Profile, StrId,
 };
 use recorded::{Frame, is_path_of, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,8 +29,16 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
         of_user.iter().map(|&id| (id, paths.spelled(log.strings.get(id)))).collect();
     for (path, file) in files {
         let path = profile.strings.intern(&path);
-        let mut joined = GeneratedFile { path, calls: Vec::with_capacity(file.calls.len()) };
-        for GeneratedCall { first_line, last_line, origins } in &file.calls {
+        let mut spell = |file: StrId| profile.strings.intern(&spelled[&file]);
+        let spelled_lines: Vec<StrId> = file.lines.iter().map(|it| spell(it.file)).collect();
+        let line = |(it, file): (&CompiledLine, StrId)| {
+            let text = profile.strings.intern(log.strings.get(it.text));
+            CompiledLine { file, line: it.line, text }
+        };
+        let lines = file.lines.iter().zip(spelled_lines).map(line).collect();
+        let calls = Vec::with_capacity(file.calls.len());
+        let mut joined = GeneratedFile { path, lines, calls };
+        for GeneratedCall { first_line, last_line, origins, is_inferred } in &file.calls {
             let mut frame = |it: &OriginFrame| {
                 let (file, function) = (&spelled[&it.file], log.strings.get(it.function));
                 let (file, function) =
@@ -38,8 +46,8 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
                 OriginFrame { file, line: it.line, function }
             };
             let origins = origins.iter().map(|it| it.iter().map(&mut frame).collect()).collect();
-            let (first_line, last_line) = (*first_line, *last_line);
-            joined.calls.push(GeneratedCall { first_line, last_line, origins });
+            let (first_line, last_line, is_inferred) = (*first_line, *last_line, *is_inferred);
+            joined.calls.push(GeneratedCall { first_line, last_line, origins, is_inferred });
         }
         match profile.generated.iter_mut().find(|it| it.path == path) {
             Some(known) => *known = joined,

@@ -13,7 +13,7 @@
 //! 1. `recorded`, `call-sites`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
 //! 2. `names`: what the names of events say about lines, and of activation checkpointing (`checkpoints`); `options`;
 //! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`,
-//!    `compile_log`: exact lines from what was recorded beside a trace; `modules`: the names of modules, likewise; `origins`: the lines that generated code was made from;
+//!    `compile_log`: exact lines from what was recorded beside a trace; `modules`: the names of modules, likewise; `origins`: the lines that generated code was made from, `moved_lines`: where they are after edits;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
 //!    every instant of thread time (`host_charges`) and idle time of devices (`slack`: what waits explain of it);
 //! 5. `charge`: what hangs on those events;
@@ -38,6 +38,7 @@ mod inferred;
 mod input_elements;
 mod line_log;
 mod modules;
+mod moved_lines;
 mod names;
 mod options;
 mod origins;

@@ -73,7 +73,7 @@ pub(crate) fn timeline_pass<'a>(
     let mut lines = Lines::default();
     let sites = infer(profile, sources, &order, names.uses_callers(), &Costs::default());
     let inferred = Inferred::new(sites, &mut names, &mut lines);
-    let origins = Origins::new(profile, &mut names, &mut lines);
+    let origins = Origins::new(profile, sources, &mut names, &mut lines);
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };

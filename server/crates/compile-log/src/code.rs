@@ -12,21 +12,78 @@ pub(crate) struct KernelLines {
     pub(crate) handles: Vec<String>,
 }
 
-/// Reads generated code line by line.
+/// Which lines of a function belong to which of its calls of kernels.
 ///
 /// The functions of a generated file that run are straight lines of code: memory is allocated and sizes are checked, then a
-/// kernel is called, below a comment that names it. What allocates belongs to the kernel that comes next, what stands below
-/// a call up to the next allocation to that call. What comes before the first kernel and is no allocation belongs to none.
+/// kernel is called. What allocates belongs to the kernel that comes next, what stands behind a call up to the next allocation to
+/// that call. What comes before the first kernel and is no allocation belongs to none.
 #[derive(Debug, Default)]
-pub(crate) struct CodeReader {
-    line: u32,
+pub(crate) struct LinesOfCalls {
     /// Whether a function that calls kernels is being read.
     is_in_call: bool,
     /// Lines of allocations since the last kernel.
     waiting: Vec<u32>,
-    /// The kernel that was named last.
-    current: Option<Vec<String>>,
-    found: Vec<KernelLines>,
+    /// The last call of the function.
+    current: Option<usize>,
+    /// First and last line, and the call.
+    found: Vec<(u32, u32, usize)>,
+}
+
+impl LinesOfCalls {
+    /// Whether `text`, a line without the spaces around it, runs in a function that calls kernels. A line that begins one, or ends it, does not.
+    pub(crate) fn runs(&mut self, text: &str) -> bool {
+        if let Some(name) = text.strip_prefix("def ") {
+            self.is_in_call = name.starts_with("call(") || name.starts_with("partition_");
+            self.current = None;
+            self.waiting.clear();
+            return false;
+        }
+        if text.starts_with("return") {
+            (self.is_in_call, self.current) = (false, None);
+        }
+        self.is_in_call && !text.is_empty()
+    }
+
+    /// The lines that come next belong to `call`, and so do the allocations before them.
+    pub(crate) fn begin(&mut self, call: usize) {
+        for line in std::mem::take(&mut self.waiting) {
+            self.add(line, call);
+        }
+        self.current = Some(call);
+    }
+
+    /// The next line that runs.
+    pub(crate) fn line(&mut self, line: u32, text: &str) {
+        if ["#", "del ", "assert_"].iter().any(|it| text.starts_with(it)) {
+            // A comment runs nothing; what is released, or checked, may belong to any kernel.
+        } else if text.contains("= empty_strided") {
+            self.waiting.push(line);
+        } else if let Some(call) = self.current.filter(|_| self.waiting.is_empty()) {
+            // Behind an allocation for the next kernel, the last one is over.
+            self.add(line, call);
+        }
+    }
+
+    fn add(&mut self, line: u32, call: usize) {
+        match self.found.last_mut() {
+            Some((_, last, of)) if *of == call && *last + 1 == line => *last = line,
+            _ => self.found.push((line, line, call)),
+        }
+    }
+
+    /// First and last line of each part, and the call that it belongs to, in the order of lines.
+    pub(crate) fn finish(self) -> Vec<(u32, u32, usize)> {
+        self.found
+    }
+}
+
+/// Reads generated code line by line. The kernels are named in comments above their calls.
+#[derive(Debug, Default)]
+pub(crate) struct CodeReader {
+    line: u32,
+    /// By call: the kernels that it was named with.
+    handles: Vec<Vec<String>>,
+    lines: LinesOfCalls,
     text: String,
 }
 
@@ -45,49 +102,23 @@ impl CodeReader {
         self.text.push_str(line);
         self.text.push('\n');
         let text = line.trim();
-        if let Some(name) = text.strip_prefix("def ") {
-            let is_call = name.starts_with("call(") || name.starts_with("partition_");
-            (self.is_in_call, self.current) = (is_call, None);
-            self.waiting.clear();
-            return;
-        }
-        if !self.is_in_call || text.is_empty() {
+        if !self.lines.runs(text) {
             return;
         }
         if let Some(handles) = text.strip_prefix(HANDLES) {
-            let handles: Vec<String> = handles.split(',').map(|it| it.trim().to_owned()).collect();
-            for line in std::mem::take(&mut self.waiting) {
-                self.add(line, &handles);
-            }
-            self.current = Some(handles);
-        } else if text.starts_with("return") {
-            (self.is_in_call, self.current) = (false, None);
-        } else if ["#", "del ", "assert_"].iter().any(|it| text.starts_with(it)) {
-            // A comment runs nothing; what is released, or checked, may belong to any kernel.
-        } else if text.contains("= empty_strided") {
-            self.waiting.push(self.line);
-        } else if let Some(handles) = self.current.clone() {
-            // Behind an allocation for the next kernel, the last one is over.
-            if self.waiting.is_empty() {
-                self.add(self.line, &handles);
-            }
+            self.handles.push(handles.split(',').map(|it| it.trim().to_owned()).collect());
+            self.lines.begin(self.handles.len() - 1);
         }
-    }
-
-    fn add(&mut self, line: u32, handles: &[String]) {
-        match self.found.last_mut() {
-            Some(last) if last.handles == handles && last.last_line + 1 == line => {
-                last.last_line = line;
-            }
-            _ => {
-                let handles = handles.to_vec();
-                self.found.push(KernelLines { first_line: line, last_line: line, handles });
-            }
-        }
+        self.lines.line(self.line, text);
     }
 
     /// What was read.
     pub(crate) fn finish(self) -> GeneratedCode {
-        GeneratedCode { kernels: self.found, text: self.text }
+        let kernel = |(first_line, last_line, call): (u32, u32, usize)| {
+            let handles = self.handles.get(call).cloned().unwrap_or_default();
+            KernelLines { first_line, last_line, handles }
+        };
+        let kernels = self.lines.finish().into_iter().map(kernel).collect();
+        GeneratedCode { kernels, text: self.text }
     }
 }

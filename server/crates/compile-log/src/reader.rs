@@ -9,8 +9,10 @@ use profile::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::aot_graph::AotGraph;
 use crate::code::{CodeReader, GeneratedCode, KernelLines};
-use crate::origins::{OriginsByKernel, read_origins};
+use crate::graph_lines::{lines_by_graph, with_missing};
+use crate::origins::{KernelOrigins, read_origins};
 use crate::reasons::{graph_break, recompile_reason};
 use crate::record::{GraphKey, Record, RecordLine, may_be_used};
 
@@ -42,6 +44,8 @@ pub struct CompileLogReader {
     payload: Payload,
     codes: Vec<OutputCode>,
     stacks: Vec<KernelStacks>,
+    /// The texts of graphs of operations.
+    graphs: Vec<(GraphKey, String)>,
     /// By the number of a function, the place of its last version in the table.
     last_compiles: FxHashMap<u32, usize>,
     /// What is in the table of breaks.
@@ -62,7 +66,7 @@ struct OutputCode {
 struct KernelStacks {
     place: usize,
     graph: GraphKey,
-    origins: OriginsByKernel,
+    origins: KernelOrigins,
 }
 
 /// The payload that is being read.
@@ -80,6 +84,10 @@ enum Payload {
         graph: GraphKey,
         /// Where it begins.
         offset: u64,
+        text: Vec<u8>,
+    },
+    Graph {
+        graph: GraphKey,
         text: Vec<u8>,
     },
     Break {
@@ -167,6 +175,9 @@ impl CompileLogReader {
             Ok(Some(Record::KernelStacks { graph })) => {
                 self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
             }
+            Ok(Some(Record::Graph { graph })) => {
+                self.payload = Payload::Graph { graph, text: Vec::new() };
+            }
             Ok(Some(Record::CompiledBackward { frame, time, phases })) => {
                 // It names the function by its number alone, after the function itself was compiled.
                 let last = self.last_compiles.get(&frame);
@@ -197,7 +208,9 @@ impl CompileLogReader {
         match &mut self.payload {
             Payload::Unused => {}
             Payload::Code { code, .. } => code.line(&String::from_utf8_lossy(text)),
-            Payload::Stacks { text: all, .. } | Payload::Break { text: all } => {
+            Payload::Stacks { text: all, .. }
+            | Payload::Graph { text: all, .. }
+            | Payload::Break { text: all } => {
                 if all.len() + text.len() <= MAX_LINE {
                     all.extend_from_slice(text);
                     all.push(b'\n');
@@ -212,6 +225,9 @@ impl CompileLogReader {
             Payload::Unused => {}
             Payload::Code { path, graph, code } => {
                 self.codes.push(OutputCode { place, path, graph, code: code.finish() });
+            }
+            Payload::Graph { graph, text } => {
+                self.graphs.push((graph, String::from_utf8_lossy(&text).into_owned()));
             }
             Payload::Break { text } => {
                 let text = String::from_utf8_lossy(&text);
@@ -242,22 +258,16 @@ impl CompileLogReader {
         let (mut files, mut texts) = (Vec::new(), Vec::new());
         let mut place_of: FxHashMap<StrId, usize> = FxHashMap::default();
         for code in &self.codes {
-            let Some(stacks) = self.stacks_of(code) else { continue };
-            let call = |it: &KernelLines| {
-                let mut origins: Vec<Vec<OriginFrame>> = Vec::new();
-                for stack in it.handles.iter().filter_map(|it| stacks.origins.get(it)).flatten() {
-                    if !origins.contains(stack) {
-                        origins.push(stack.clone());
-                    }
-                }
-                let KernelLines { first_line, last_line, .. } = *it;
-                (!origins.is_empty()).then_some(GeneratedCall { first_line, last_line, origins })
+            let graphs = self.graphs.iter().filter(|(graph, _)| *graph == code.graph);
+            let graphs: Vec<AotGraph> = graphs.map(|(_, text)| AotGraph::parse(text)).collect();
+            let by_graph =
+                lines_by_graph(code.path, &code.code.text, &graphs, &mut self.log.strings);
+            let noted = self.file_by_stacks(code);
+            let file = match (noted, by_graph) {
+                (Some(noted), Some(by_graph)) => with_missing(noted, by_graph),
+                (Some(file), None) | (None, Some(file)) => file,
+                (None, None) => continue,
             };
-            let calls: Vec<GeneratedCall> = code.code.kernels.iter().filter_map(call).collect();
-            if calls.is_empty() {
-                continue;
-            }
-            let file = GeneratedFile { path: code.path, calls };
             let text = RecordedText { file: code.path, text: code.code.text.clone() };
             match place_of.get(&code.path) {
                 Some(&place) => (files[place], texts[place]) = (file, text),
@@ -271,11 +281,34 @@ impl CompileLogReader {
         (self.log.files, self.log.texts) = (files, texts);
     }
 
+    /// A generated file with what was logged of its kernels; `None` if nothing was.
+    fn file_by_stacks(&self, code: &OutputCode) -> Option<GeneratedFile> {
+        let stacks = self.stacks_of(code)?;
+        let call = |it: &KernelLines| {
+            let mut origins: Vec<Vec<OriginFrame>> = Vec::new();
+            for stack in stacks.origins.of(&it.handles) {
+                if !origins.contains(stack) {
+                    origins.push(stack.clone());
+                }
+            }
+            let KernelLines { first_line, last_line, .. } = *it;
+            let call = GeneratedCall { first_line, last_line, origins, is_inferred: false };
+            (!call.origins.is_empty()).then_some(call)
+        };
+        let calls: Vec<GeneratedCall> = code.code.kernels.iter().filter_map(call).collect();
+        let kernels = code.code.kernels.iter();
+        let lines = stacks.origins.lines(kernels.flat_map(|it| stacks.origins.of(&it.handles)));
+        let file = GeneratedFile { path: code.path, lines, calls };
+        (!file.calls.is_empty()).then_some(file)
+    }
+
     /// The stacks that were logged with a generated file: of those for the same graph the ones that name most of its kernels,
     /// of several the next behind it, else the nearest before it. Those of a backward graph also name kernels of others.
     fn stacks_of(&self, code: &OutputCode) -> Option<&KernelStacks> {
         let handles = || code.code.kernels.iter().flat_map(|it| &it.handles);
-        let named = |it: &KernelStacks| handles().filter(|&at| it.origins.contains_key(at)).count();
+        let named = |it: &KernelStacks| {
+            handles().filter(|&at| it.origins.by_kernel.contains_key(at)).count()
+        };
         let candidates = self.stacks.iter().filter(|it| it.graph == code.graph);
         candidates.max_by_key(|it| {
             let distance = it.place.abs_diff(code.place);

@@ -51,6 +51,11 @@ pub(crate) enum Record {
         /// What they were compiled for.
         graph: GraphKey,
     },
+    /// A graph of operations follows.
+    Graph {
+        /// What it was made for.
+        graph: GraphKey,
+    },
     /// A function was compiled.
     Compiled(Compiled),
     /// The backward pass of a function was compiled.
@@ -140,7 +145,16 @@ pub(crate) fn may_be_used(json: &[u8]) -> bool {
         || memmem::find(json, GRAPH_BREAK.as_bytes()).is_some()
         || memmem::find(json, b"\"inductor_output_code\"").is_some()
         || memmem::find(json, KERNEL_STACKS.as_bytes()).is_some()
+        || is_graph(json)
 }
+
+fn is_graph(json: &[u8]) -> bool {
+    let name = json.strip_prefix(b"{\"").unwrap_or_default();
+    GRAPHS.iter().any(|it| name.starts_with(it.as_bytes()))
+}
+
+/// Records with the graphs that code is generated for.
+const GRAPHS: [&str; 3] = ["aot_forward_graph", "aot_backward_graph", "aot_inference_graph"];
 
 /// Name of the artifact with the reason of a graph break.
 const GRAPH_BREAK: &str = "dynamo_graph_break_reason";
@@ -175,6 +189,9 @@ impl Record {
                 other => name(other.as_u64()?),
             });
             return Ok(path.map(|path| Self::OutputCode { path, graph }));
+        }
+        if GRAPHS.iter().any(|it| value.get(it).is_some()) {
+            return Ok(Some(Self::Graph { graph }));
         }
         if let Some(metrics) = value.get("compilation_metrics") {
             return Ok(Compiled::parse(metrics, graph.frame).map(Self::Compiled));

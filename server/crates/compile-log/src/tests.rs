@@ -104,6 +104,57 @@ fn each_graph_has_the_lines_that_were_logged_with_it() {
 }
 
 #[test]
+fn kernels_without_lines_have_those_of_the_graph() {
+    let graph = |key: &str| {
+        let text = "\
+class GraphModule(torch.nn.Module):
+    def forward(self, a: \"f32[8, 8]\", b: \"f32[8, 8]\", c: \"f32[8]\"):
+        # File: /w/t.py:3 in forward, code: h = torch.addmm(c, a, b)
+        addmm: \"f32[8, 8]\" = torch.ops.aten.addmm.default(c, a, b);  a = b = c = None
+        # File: /w/t.py:4 in forward, code: return h.relu()
+        relu: \"f32[8, 8]\" = torch.ops.aten.relu.default(addmm)
+        return (relu,)";
+        record(&format!(r#"{{"{key}": {{}}, "frame_id": 0}}"#), text)
+    };
+    let text = "\
+cpp_fused_relu_0 = async_compile.cpp_pybinding(['float*'], '''
+extern \"C\" void kernel(const float* in_ptr0, float* out_ptr0)
+''')
+def call(self, args):
+    a, b, c = args
+    buf0 = empty_strided_cpu((8, 8), (8, 1), torch.float32)
+    # [Provenance debug handles] extern_kernels.addmm:1
+    extern_kernels.addmm(c, a, b, out=buf0)
+    buf1 = empty_strided_cpu((8, 8), (8, 1), torch.float32)
+    # [Provenance debug handles] cpp_fused_relu_0:2
+    cpp_fused_relu_0(buf0, buf1)
+    return (buf1, )";
+    let output = format!(r#"{{"inductor_output_code": {{"filename": "{PATH}"}}, "frame_id": 0}}"#);
+    let code = record(&output, text);
+    let inferred =
+        |it: &CompileLog| it.files[0].calls.iter().map(|it| it.is_inferred).collect::<Vec<bool>>();
+    for key in ["aot_forward_graph", "aot_backward_graph", "aot_inference_graph"] {
+        let (log, warnings) = read(format!("{}{code}", graph(key)).as_bytes());
+        assert!(warnings.is_empty());
+        let (product, relu) = (vec![vec![3]], vec![vec![4]]);
+        let expected =
+            [(6, 6, product.clone()), (8, 8, product), (9, 9, relu.clone()), (11, 11, relu)];
+        assert_eq!(calls(&log.files[0]), expected);
+        assert_eq!(inferred(&log), [true; 4]);
+        let said = |it: &profile::CompiledLine| (it.line, log.strings.get(it.text));
+        let lines: Vec<(u32, &str)> = log.files[0].lines.iter().map(said).collect();
+        assert_eq!(lines, [(3, "h = torch.addmm(c, a, b)"), (4, "return h.relu()")]);
+    }
+    // What was noted counts, and the graph where nothing was.
+    let stacks = stacks(0, [7, 8, 9]).replace("cpp_fused_add_gelu_0:2", "of_another:2");
+    let text = format!("{}{code}{stacks}", graph("aot_forward_graph"));
+    let (log, _) = read(text.as_bytes());
+    let lines: Vec<u32> = calls(&log.files[0]).iter().map(|it| it.2[0][0]).collect();
+    assert_eq!(lines, [7, 7, 4, 4]);
+    assert_eq!(inferred(&log), [false, false, true, true]);
+}
+
+#[test]
 fn file_names_may_be_numbers() {
     let name = record(&format!(r#"{{"str": ["{PATH}", 3]}}"#), "");
     let text = format!(

@@ -66,7 +66,7 @@ impl GitFolders {
             if found.is_dir() && !entry.join("HEAD").exists() {
                 continue;
             }
-            if !has_known_owner(&found, root) {
+            if !plain_file::has_known_owner(&found, root) {
                 return None;
             }
             let top = top.to_owned();
@@ -74,8 +74,9 @@ impl GitFolders {
                 return Some(Self { top, own: entry.clone(), common: entry });
             }
             return Self::linked(top, &entry).filter(|it| {
-                let has_known_owner =
-                    |path: &Path| path.metadata().is_ok_and(|it| has_known_owner(&it, root));
+                let has_known_owner = |path: &Path| {
+                    path.metadata().is_ok_and(|it| plain_file::has_known_owner(&it, root))
+                };
                 has_known_owner(&it.own) && has_known_owner(&it.common)
             });
         }
@@ -101,22 +102,6 @@ impl GitFolders {
         let is_submodule = top.ancestors().skip(1).any(|it| own.starts_with(modules(it)));
         is_submodule.then(|| Self { top, common: own.clone(), own })
     }
-}
-
-/// Whether a folder of a repository belongs to who owns the root, or to the user: in a folder that everybody can write to,
-/// anybody can make one above the root.
-#[cfg(unix)]
-fn has_known_owner(found: &fs::Metadata, root: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let owner = found.uid();
-    owner == rustix::process::geteuid().as_raw()
-        || root.metadata().is_ok_and(|it| it.uid() == owner)
-}
-
-/// Other systems do not say whose a file is without unsafe code.
-#[cfg(not(unix))]
-fn has_known_owner(_: &fs::Metadata, _: &Path) -> bool {
-    true
 }
 
 /// A commit.

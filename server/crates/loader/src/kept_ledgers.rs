@@ -201,7 +201,10 @@ impl LedgerStore<'_> {
         let mut inputs = Vec::with_capacity(kept.inputs.len());
         for it in kept.inputs {
             let mut input = to_input(it).ok()?;
-            input.path = beside.path_of(&input).unwrap_or(&file.path).to_owned();
+            // The others may have another name than when the entry was made.
+            if input.kind != InputKind::CompileCache {
+                input.path = beside.path_of(&input).unwrap_or(&file.path).to_owned();
+            }
             inputs.push(input);
         }
         let RecordedAt { commit, .. } = RecordedAt::of_kept(head.at);

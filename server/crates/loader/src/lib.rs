@@ -11,6 +11,7 @@
 mod blocks;
 mod cache_folder;
 mod chosen;
+mod compile_cache;
 mod compile_logs;
 mod compressed;
 mod cycles;

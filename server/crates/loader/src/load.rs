@@ -31,6 +31,7 @@ use trace_reader::{SpeculativeReader, Trace, TraceBegin, TraceLists, TraceReader
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
+use crate::compile_cache::join_cached_graphs;
 use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::git_repository::commit_id;
@@ -528,6 +529,10 @@ impl<'a> LoadContext<'a> {
                     }
                     join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
                     let logs = join_logs(&file.logs, &mut trace.profile, texts, rank, &self.budget);
+                    if !self.options.ignore_exact {
+                        let root = &self.options.root;
+                        join_cached_graphs(&mut trace.profile, texts, root, &file.path, rank);
+                    }
                     for log in logs {
                         for it in &log.warnings {
                             let message = format!("{}: {}", shown(&log.path), it.message);
@@ -625,6 +630,7 @@ impl<'a> LoadContext<'a> {
             InputKind::Kineto
             | InputKind::Callers
             | InputKind::CompileLog
+            | InputKind::CompileCache
             | InputKind::GraphCapture
             | InputKind::GraphlessRun => self.load_trace(input, one, plan, || {
                 let mut reader = TraceReader::new();
@@ -669,6 +675,10 @@ impl<'a> LoadContext<'a> {
         }
         let texts = &mut recorded_texts;
         inputs.extend(join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget));
+        if !self.options.ignore_exact {
+            let root = &self.options.root;
+            inputs.extend(join_cached_graphs(&mut trace.profile, texts, root, &file.path, rank));
+        }
         let snapshot = plan.snapshot_of(rank);
         if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
             && let Some(snapshot) = snapshot.wait()

@@ -27,6 +27,21 @@ fn options() -> OpenOptions {
     options
 }
 
+/// Whether a file or folder belongs to who owns the root, or to the user: in a folder that everybody can write to, anybody can make one.
+#[cfg(unix)]
+pub(crate) fn has_known_owner(found: &Metadata, root: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = found.uid();
+    owner == rustix::process::geteuid().as_raw()
+        || root.metadata().is_ok_and(|it| it.uid() == owner)
+}
+
+/// Other systems do not say whose a file is without unsafe code.
+#[cfg(not(unix))]
+pub(crate) fn has_known_owner(_: &Metadata, _: &Path) -> bool {
+    true
+}
+
 #[cfg(unix)]
 fn is_same(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

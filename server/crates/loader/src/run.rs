@@ -41,6 +41,8 @@ pub enum InputKind {
     Callers,
     /// The log of `torch.compile` (`TORCH_TRACE`).
     CompileLog,
+    /// The cache of `torch.compile`, a folder.
+    CompileCache,
     /// A trace of the capture of the CUDA graphs that another trace replays.
     GraphCapture,
     /// A trace of the program without the CUDA graphs that another trace replays.
@@ -53,7 +55,14 @@ impl InputKind {
     /// Whether it says more of a trace, and is no recording by itself.
     #[must_use]
     pub fn is_side_car(self) -> bool {
-        matches!(self, Self::Callers | Self::CompileLog | Self::GraphCapture | Self::GraphlessRun)
+        matches!(
+            self,
+            Self::Callers
+                | Self::CompileLog
+                | Self::CompileCache
+                | Self::GraphCapture
+                | Self::GraphlessRun
+        )
     }
 
     /// Stable name in machine-readable output.
@@ -65,6 +74,7 @@ impl InputKind {
             Self::Timeline => "timeline",
             Self::Callers => "callers",
             Self::CompileLog => "compile-log",
+            Self::CompileCache => "compile-cache",
             Self::GraphCapture => "graph-capture",
             Self::GraphlessRun => "graphless-run",
             Self::Ledger => "ledger",
@@ -79,6 +89,7 @@ impl InputKind {
             Self::Timeline,
             Self::Callers,
             Self::CompileLog,
+            Self::CompileCache,
             Self::GraphCapture,
             Self::GraphlessRun,
         ];

@@ -114,18 +114,19 @@ fn is_generated(path: &str) -> bool {
     let mut names = path.rsplit('/');
     let (file, folder) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     let stem = file.strip_suffix(".py").unwrap_or(file);
-    let is_base_32 = |it: &str| it.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'2'..=b'7'));
-    let is_inductor = stem.len() == 52
-        && stem.starts_with('c')
-        && is_base_32(stem)
-        && stem.get(1..3) == Some(folder);
     path.starts_with('<')
-        || is_inductor
+        || is_inductor_file(folder, stem)
         || stem.starts_with("fx_generated__")
         || stem.starts_with("torch_geometric.")
         || names.any(|folder| folder.starts_with("torchinductor_"))
         || path.contains("/triton/cache/")
         || path.contains("/.triton/cache/")
+}
+
+/// Whether Inductor calls a file so, in such a folder of its cache.
+pub(crate) fn is_inductor_file(folder: &str, stem: &str) -> bool {
+    let is_base_32 = |it: &str| it.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'2'..=b'7'));
+    stem.len() == 52 && stem.starts_with('c') && is_base_32(stem) && stem.get(1..3) == Some(folder)
 }
 
 /// Whether a file was written by a compiler as a file with a path.

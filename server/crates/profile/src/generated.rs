@@ -20,15 +20,34 @@ pub struct GeneratedCall {
     pub first_line: u32,
     /// Last line.
     pub last_line: u32,
-    /// The stacks of the operations that were fused into the kernel, in the order of the log, each outermost frame first.
+    /// The stacks of the operations that were fused into the kernel, in the order of the log, each outermost frame first. One that
+    /// was inferred has the innermost frame alone: graphs name no other.
     pub origins: Vec<Vec<OriginFrame>>,
+    /// Whether they were inferred from the graph of operations; else the compiler noted them.
+    pub is_inferred: bool,
+}
+
+/// What a line of the user's program said when a graph was compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompiledLine {
+    /// Path of the file, as in [`OriginFrame::file`].
+    pub file: StrId,
+    /// Its number then, 1-based.
+    pub line: u32,
+    /// Its text, without the spaces around it.
+    pub text: StrId,
 }
 
 /// A file that `torch.compile` generated for one graph.
+///
+/// A graph that is taken from a cache keeps the line numbers of the files as they were when it was compiled, whatever was edited
+/// since (seen with PyTorch 2.15): the texts of these lines say where they are in the program that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
     /// Path as logged; in a [`crate::Profile`] as the trace spells it.
     pub path: StrId,
+    /// The texts of lines in [`GeneratedCall::origins`], where they are known, each line once.
+    pub lines: Vec<CompiledLine>,
     /// The calls of kernels whose origins are known, in the order of lines; their lines do not overlap.
     pub calls: Vec<GeneratedCall>,
 }

@@ -31,7 +31,8 @@ pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };
 pub use generated::{
-    CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame,
+    CompileLog, CompiledLine, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak,
+    OriginFrame,
 };
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
 pub use host::{

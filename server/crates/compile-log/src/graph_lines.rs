@@ -1,0 +1,97 @@
+//! The lines that the calls of a generated file were made from, where nobody noted them: by the graph that it was generated for.
+
+use profile::{
+    CompileLog, CompiledLine, GeneratedCall, GeneratedFile, Interner, OriginFrame, RecordedText,
+    StrId,
+};
+
+use crate::aot_graph::{AotGraph, Place};
+use crate::dataflow::nodes_of_calls;
+use crate::wrapper::Wrapper;
+
+/// A generated file, and the graphs that it may have been generated for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedFile {
+    /// Its path.
+    pub path: String,
+    /// Its text.
+    pub code: String,
+    /// The texts of the graphs.
+    pub graphs: Vec<String>,
+}
+
+/// What the graphs say of generated files; those of which they say nothing are left out.
+#[must_use]
+pub fn log_by_graphs(files: &[CachedFile]) -> CompileLog {
+    let mut log = CompileLog::default();
+    for CachedFile { path, code, graphs } in files {
+        let graphs: Vec<AotGraph> = graphs.iter().map(|it| AotGraph::parse(it)).collect();
+        let path = log.strings.intern(path);
+        let file = lines_by_graph(path, code, &graphs, &mut log.strings);
+        log.texts.extend(file.iter().map(|_| RecordedText { file: path, text: code.clone() }));
+        log.files.extend(file);
+    }
+    log
+}
+
+/// The file at `path`, whose text is `code`, by the last of `graphs` that has its inputs; `None` if none has, or no call is understood.
+pub(crate) fn lines_by_graph(
+    path: StrId,
+    code: &str,
+    graphs: &[AotGraph],
+    strings: &mut Interner,
+) -> Option<GeneratedFile> {
+    let wrapper = Wrapper::parse(code);
+    let inputs: Vec<&str> = wrapper.inputs.iter().map(String::as_str).collect();
+    let graph = graphs.iter().rfind(|it| it.has_inputs(&inputs))?;
+    let frames: Vec<OriginFrame> = graph.places.iter().map(|it| frame(it, strings)).collect();
+    let frames_of = |nodes: &Vec<usize>| {
+        let mut found: Vec<Vec<OriginFrame>> = Vec::new();
+        for place in nodes.iter().filter_map(|&it| graph.nodes[it].place) {
+            let stack = vec![frames[place]];
+            if !found.contains(&stack) {
+                found.push(stack);
+            }
+        }
+        found
+    };
+    let origins: Vec<Vec<Vec<OriginFrame>>> =
+        nodes_of_calls(graph, &wrapper).iter().map(frames_of).collect();
+    let call = |&(first_line, last_line, call): &(u32, u32, usize)| {
+        let origins = origins.get(call).filter(|it| !it.is_empty())?.clone();
+        Some(GeneratedCall { first_line, last_line, origins, is_inferred: true })
+    };
+    let calls: Vec<GeneratedCall> = wrapper.lines.iter().filter_map(call).collect();
+    let mut line = |(place, &OriginFrame { file, line, .. }): (&Place, &OriginFrame)| {
+        CompiledLine { file, line, text: strings.intern(&place.text) }
+    };
+    let mut lines: Vec<CompiledLine> = graph.places.iter().zip(&frames).map(&mut line).collect();
+    lines.sort_by_key(|it| (it.file, it.line));
+    lines.dedup();
+    (!calls.is_empty()).then_some(GeneratedFile { path, lines, calls })
+}
+
+/// `noted` with the calls of `by_graph` of which nothing was noted: the compiler does not note all that it makes (of what is computed
+/// again in a backward pass, PyTorch 2.11 notes no product).
+pub(crate) fn with_missing(mut noted: GeneratedFile, by_graph: GeneratedFile) -> GeneratedFile {
+    let is_noted = |it: &GeneratedCall| {
+        let next = noted.calls.partition_point(|of| of.last_line < it.first_line);
+        noted.calls.get(next).is_some_and(|of| of.first_line <= it.last_line)
+    };
+    let missing: Vec<GeneratedCall> =
+        by_graph.calls.into_iter().filter(|it| !is_noted(it)).collect();
+    if missing.is_empty() {
+        return noted;
+    }
+    noted.calls.extend(missing);
+    noted.calls.sort_by_key(|it| it.first_line);
+    noted.lines.extend(by_graph.lines);
+    noted.lines.sort_by_key(|it| (it.file, it.line));
+    noted.lines.dedup_by_key(|it| (it.file, it.line));
+    noted
+}
+
+fn frame(place: &Place, strings: &mut Interner) -> OriginFrame {
+    let (file, function) = (strings.intern(&place.file), strings.intern(&place.function));
+    OriginFrame { file, line: place.line, function }
+}

@@ -1,0 +1,204 @@
+//! The cache of `torch.compile` on this machine. It holds the graph of operations that a file was generated for, so that compiled code has
+//! lines where nobody had the compiler log anything.
+//!
+//! A trace names the generated file by a hash of its text. Inductor's cache knows by what name it keeps what was made of which
+//! graph, and AOTAutograd's cache has the graph with these names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use attribution::join_compile_log;
+use compile_log::{CacheEntry, CachedFile, log_by_graphs};
+use profile::Profile;
+use recorded::{Frame, TextOrigin, TextThatRan, TextsByFile};
+
+use crate::user_code::is_inductor_file;
+use crate::{Input, InputKind, places, plain_file};
+
+/// Entries of a cache that are looked at, at most, the newest first, and the bytes of each.
+const MAX_ENTRIES: usize = 1024;
+const MAX_ENTRY: u64 = 64 << 20;
+
+/// Bytes of all.
+const MAX_BYTES: u64 = 512 << 20;
+
+/// Files in a folder of Inductor's cache: one for each set of sizes that it holds for.
+const MAX_VARIANTS: usize = 64;
+
+/// Begin of the name of the folder below that for temporary files in which PyTorch puts its cache, if nothing else is set.
+const FOLDER: &str = "torchinductor_";
+
+/// Joins what the cache says of the generated files of the trace at `trace` of which no log said anything; the cache as an input, if it says something.
+///
+/// A recording does not decide which folders are read: the cache lies where PyTorch puts that of this user, below `root`, or
+/// in the folder of the trace.
+pub(crate) fn join_cached_graphs(
+    profile: &mut Profile,
+    texts: &mut TextsByFile,
+    root: &Path,
+    trace: &Path,
+    rank: u32,
+) -> Option<Input> {
+    let has_callers = profile.host.python.caller.iter().any(|it| it.get().is_some());
+    let allowed = AllowedFolders::new(root, trace);
+    for (folder, wanted) in unknown_files(profile) {
+        let Some(folder) = allowed.find(&folder) else { continue };
+        let mut cache = Cache { folder, bytes: 0 };
+        let files = cache.files(wanted, &compiled_names(profile));
+        let log = log_by_graphs(&files);
+        let joined = join_compile_log(profile, &log);
+        for (path, number) in joined.iter().filter(|_| !has_callers) {
+            let text = log.texts.get(*number).map_or("", |it| it.text.as_str()).into();
+            texts.insert(path.clone(), TextThatRan { text, origin: TextOrigin::Recorded });
+        }
+        let calls: usize = log.files.iter().map(|it| it.calls.len()).sum();
+        if calls > 0 {
+            return Some(Input {
+                path: cache.folder,
+                kind: InputKind::CompileCache,
+                rank,
+                events: calls as u64,
+                bytes: cache.bytes,
+                complete: true,
+                warnings: Vec::new(),
+            });
+        }
+    }
+    None
+}
+
+/// By folder of a cache, as the trace spells it: the stems of its generated files that no log names, with their paths as recorded.
+fn unknown_files(profile: &Profile) -> BTreeMap<PathBuf, BTreeMap<String, String>> {
+    let known: BTreeSet<&str> =
+        profile.generated.iter().map(|it| profile.strings.get(it.path)).collect();
+    let mut found: BTreeMap<PathBuf, BTreeMap<String, String>> = BTreeMap::new();
+    for (_, text) in profile.strings.iter() {
+        let Some(Frame { file, .. }) = Frame::parse(text) else { continue };
+        let path = Path::new(file);
+        let name = |it: Option<&std::ffi::OsStr>| it.and_then(|it| it.to_str()).map(str::to_owned);
+        let (Some(stem), Some(folder)) =
+            (name(path.file_stem()), path.parent().and_then(|it| name(it.file_name())))
+        else {
+            continue;
+        };
+        if is_inductor_file(&folder, &stem) && !known.contains(file) {
+            let cache = path.ancestors().nth(2).unwrap_or(path).to_owned();
+            found.entry(cache).or_default().insert(stem, file.to_owned());
+        }
+    }
+    found
+}
+
+/// The names by which the trace says what compiled graphs run: `## Call CompiledFxGraph f… ##` (PyTorch 2.9 and later).
+fn compiled_names(profile: &Profile) -> BTreeSet<String> {
+    let texts = profile.strings.iter().map(|(_, text)| text);
+    let names = texts.filter_map(|it| it.strip_prefix("## Call CompiledFxGraph "));
+    names.filter_map(|it| it.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// Where a cache may be read.
+struct AllowedFolders<'a> {
+    root: &'a Path,
+    /// The folder of the trace.
+    beside: &'a Path,
+    /// All below these.
+    below: Vec<PathBuf>,
+    /// The folder for temporary files.
+    temporary: Option<PathBuf>,
+}
+
+impl<'a> AllowedFolders<'a> {
+    fn new(root: &'a Path, trace: &'a Path) -> Self {
+        let beside = trace.parent().filter(|it| !it.as_os_str().is_empty());
+        let beside = beside.unwrap_or(Path::new("."));
+        let set = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
+        let below = [Some(root), Some(beside), set.as_deref()].into_iter().flatten();
+        let below = below.filter_map(|it| it.canonicalize().ok()).collect();
+        Self { root, beside, below, temporary: std::env::temp_dir().canonicalize().ok() }
+    }
+
+    /// The folder of a cache with all links followed, if it is one that may be read.
+    fn find(&self, folder: &Path) -> Option<PathBuf> {
+        // The trace may have left out the folder that the program ran in.
+        let mut places = [self.root, self.beside].into_iter().map(|it| it.join(folder));
+        let place = places.find_map(|it| it.canonicalize().ok())?;
+        let name = place.file_name()?.to_str()?;
+        let is_temporary = name.starts_with(FOLDER) && place.parent() == self.temporary.as_deref();
+        let is_allowed = is_temporary || self.below.iter().any(|it| place.starts_with(it));
+        let found = place.metadata().ok()?;
+        (is_allowed && plain_file::has_known_owner(&found, self.root)).then_some(place)
+    }
+}
+
+/// The cache in a folder.
+struct Cache {
+    folder: PathBuf,
+    /// Bytes that were read.
+    bytes: u64,
+}
+
+impl Cache {
+    /// Those of `wanted`, paths by stem, of which the cache has a graph. `compiled` are the names that the trace has; none if it has no names.
+    fn files(
+        &mut self,
+        mut wanted: BTreeMap<String, String>,
+        compiled: &BTreeSet<String>,
+    ) -> Vec<CachedFile> {
+        let mut found = Vec::new();
+        for path in self.entries() {
+            if wanted.is_empty() || self.bytes > MAX_BYTES {
+                break;
+            }
+            let Some(bytes) = self.read(&path) else { continue };
+            let entry = CacheEntry::read(&bytes);
+            let is_named = |it: &&&str| compiled.is_empty() || compiled.contains(**it);
+            let of_entry: BTreeSet<&str> =
+                entry.compiled.iter().filter(is_named).copied().collect();
+            let mut stems: Vec<String> = entry.generated.iter().map(|&it| it.to_owned()).collect();
+            for name in of_entry {
+                stems.extend(self.generated(name));
+            }
+            for stem in stems {
+                let Some(path) = wanted.remove(&stem) else { continue };
+                let code = self.folder.join(&stem[1..3]).join(format!("{stem}.py"));
+                let code = self.read(&code).and_then(|it| String::from_utf8(it).ok());
+                let graphs = entry.graphs.iter().map(|&it| it.to_owned()).collect();
+                found.extend(code.map(|code| CachedFile { path, code, graphs }));
+            }
+        }
+        found
+    }
+
+    /// The files of AOTAutograd's cache, the newest first.
+    fn entries(&self) -> Vec<PathBuf> {
+        let folders = places::entries(&self.folder.join("aotautograd")).1;
+        let files = folders.iter().flat_map(|it| places::entries(it).0);
+        let mut files: Vec<(SystemTime, PathBuf)> =
+            files.filter_map(|it| Some((places::modified(&it).ok()?, it))).collect();
+        files.sort_by(|a, b| b.cmp(a));
+        files.truncate(MAX_ENTRIES);
+        files.into_iter().map(|it| it.1).collect()
+    }
+
+    /// The names of the files that Inductor generated for what it keeps as `name`.
+    fn generated(&mut self, name: &str) -> Vec<String> {
+        let folder = self.folder.join("fxgraph").join(&name[1..3]).join(name);
+        let mut found = Vec::new();
+        for path in places::entries(&folder).0.into_iter().take(MAX_VARIANTS) {
+            let Some(bytes) = self.read(&path) else { continue };
+            found.extend(CacheEntry::read(&bytes).generated.iter().map(|&it| it.to_owned()));
+        }
+        found
+    }
+
+    /// The bytes of a regular file that no link leads out of the cache to.
+    fn read(&mut self, path: &Path) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let place = path.canonicalize().ok().filter(|it| it.starts_with(&self.folder))?;
+        plain_file::open(&place, MAX_ENTRY)?.read_to_end(&mut bytes).ok()?;
+        self.bytes += bytes.len() as u64;
+        Some(bytes)
+    }
+}
