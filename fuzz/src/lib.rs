@@ -14,7 +14,7 @@ mod messages;
 
 use std::borrow::Cow;
 
-use compile_log::CompileLogReader;
+use compile_log::{CacheEntry, CachedFile, CompileLogReader, log_by_graphs};
 use ledger::Ledger;
 use ledger_file::{LedgerHead, read_body};
 use profile::Interner;
@@ -42,7 +42,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target::of_reader("trace", trace),
     // Each input is looked at in many places.
     Target { name: "first_steps", check: first_steps, n_variants: 300 },
@@ -50,6 +50,7 @@ pub const TARGETS: [Target; 12] = [
     Target::of_reader("side_car", side_car),
     Target::of_reader("timeline", timeline),
     Target::of_reader("compile_log", compile_log),
+    Target::of_reader("compile_cache", compile_cache),
     Target::of_reader("python", python),
     Target::of_reader("edits", edits),
     Target::of_reader("budget", budget),
@@ -176,6 +177,29 @@ pub fn compile_log(bytes: &[u8]) {
         format!("{log:?} {warnings:?}")
     };
     assert_eq!(log(text.len().max(1)), log(piece), "in pieces of {piece}");
+}
+
+/// A generated file and an entry of the compiler's cache, with an empty line between: each call that is found is within the file, and made from lines that
+/// the graphs name.
+///
+/// # Panics
+/// If that does not hold.
+pub fn compile_cache(bytes: &[u8]) {
+    let at = bytes.windows(2).position(|it| it == b"\n\n").unwrap_or(bytes.len());
+    let (code, entry) = bytes.split_at(at);
+    let code = String::from_utf8_lossy(code).into_owned();
+    let entry = CacheEntry::read(entry);
+    let graphs: Vec<String> = entry.graphs.iter().map(|&it| it.to_owned()).collect();
+    let file = CachedFile { path: "c.py".to_owned(), code: code.clone(), graphs };
+    let log = log_by_graphs(&[file]);
+    let n_lines = code.lines().count();
+    for call in log.files.iter().flat_map(|it| &it.calls) {
+        assert!(call.first_line <= call.last_line && call.last_line as usize <= n_lines);
+        for frame in call.origins.iter().flatten() {
+            let file = log.strings.get(frame.file);
+            assert!(entry.graphs.iter().any(|it| it.contains(file)), "{file}");
+        }
+    }
 }
 
 /// A Python text: its functions, what can leave a trace in them, its waits and its directives lie within it.

@@ -38,7 +38,7 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
         let lines = file.lines.iter().zip(spelled_lines).map(line).collect();
         let calls = Vec::with_capacity(file.calls.len());
         let mut joined = GeneratedFile { path, lines, calls };
-        for GeneratedCall { first_line, last_line, origins, is_inferred } in &file.calls {
+        for GeneratedCall { first_line, last_line, origins, runs } in &file.calls {
             let mut frame = |it: &OriginFrame| {
                 let (file, function) = (&spelled[&it.file], log.strings.get(it.function));
                 let (file, function) =
@@ -46,8 +46,8 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
                 OriginFrame { file, line: it.line, function }
             };
             let origins = origins.iter().map(|it| it.iter().map(&mut frame).collect()).collect();
-            let (first_line, last_line, is_inferred) = (*first_line, *last_line, *is_inferred);
-            joined.calls.push(GeneratedCall { first_line, last_line, origins, is_inferred });
+            let (first_line, last_line, runs) = (*first_line, *last_line, runs.clone());
+            joined.calls.push(GeneratedCall { first_line, last_line, origins, runs });
         }
         match profile.generated.iter_mut().find(|it| it.path == path) {
             Some(known) => *known = joined,

@@ -48,8 +48,9 @@ impl Origins {
             let mut calls = Vec::with_capacity(generated.calls.len());
             for call in &generated.calls {
                 let mut stacks: Vec<Vec<LineId>> = Vec::with_capacity(call.origins.len());
-                let mut is_on_function = false;
-                for frames in &call.origins {
+                // Runs of operations that a library asked for.
+                let (mut n_hidden, mut hidden) = (0, None);
+                for (at, frames) in call.origins.iter().enumerate() {
                     let mut stack = Vec::with_capacity(frames.len());
                     for frame in frames.iter().map_while(|it| in_text_that_ran(it, &moved)) {
                         let recorded = profile.strings.get(frame.file);
@@ -68,17 +69,19 @@ impl Origins {
                     if is_of_user && !stacks.contains(&stack) {
                         stacks.push(stack);
                     }
-                    is_on_function |= !is_of_user && call.is_inferred;
+                    let run = call.runs.get(at).filter(|_| !is_of_user);
+                    n_hidden += usize::from(run.is_some() && run != hidden);
+                    hidden = run;
                 }
-                if is_on_function && !stacks.is_empty() {
+                if !stacks.is_empty() {
                     // Before the others, so that the line of the function is kept.
-                    stacks.insert(0, Vec::new());
+                    stacks.splice(0..0, std::iter::repeat_n(Vec::new(), n_hidden));
                 }
                 if !stacks.is_empty() {
                     let (first_line, last_line) = (call.first_line, call.last_line);
                     let stacks = stacks.into();
                     let evidence =
-                        if call.is_inferred { Evidence::Inferred } else { Evidence::Exact };
+                        if call.is_inferred() { Evidence::Inferred } else { Evidence::Exact };
                     calls.push(KernelOrigin { first_line, last_line, stacks, evidence });
                 }
             }
@@ -139,25 +142,29 @@ impl Origins {
         let n_common = (0..first.len())
             .take_while(|&at| origins.iter().all(|it| it.get(at) == first.get(at)))
             .count();
-        let (mut node, is_in_place) = self.without_function(stack, first, n_common > 0, stacks);
+        let common = (n_common > 0).then_some(evidence);
+        let (mut node, is_in_place) = self.without_function(stack, first, common, stacks);
         for &line in &first[usize::from(is_in_place).min(n_common)..n_common] {
             node = stacks.push(node, line, evidence);
         }
         let parts: Vec<Vec<LineId>> = origins.iter().map(|it| it[n_common..].to_vec()).collect();
         match parts.len() {
             1 => node,
-            _ => push_fused(node, &parts, evidence, stacks),
+            _ => {
+                let n_hidden = origins.iter().take_while(|it| it.is_empty()).count();
+                push_fused(node, &parts, n_hidden, evidence, stacks)
+            }
         }
     }
 
-    /// `stack` with the line of the compiled function replaced by `origin[0]`, or without it where the origins differ from there on;
-    /// and whether it was replaced. It is the last line of user code, if that is in the same function; else the stack stays (the
+    /// `stack` with the line of the compiled function replaced by `origin[0]`, with the evidence `common`, or without it where the origins differ from
+    /// there on; and whether it was replaced. It is the last line of user code, if that is in the same function; else the stack stays (the
     /// graph of a backward pass runs below another function).
     fn without_function(
         &self,
         stack: Node,
         origin: &[LineId],
-        is_common: bool,
+        common: Option<Evidence>,
         stacks: &mut Stacks,
     ) -> (Node, bool) {
         let (mut above, mut at) = (Vec::new(), stack);
@@ -178,11 +185,10 @@ impl Origins {
         if !is_same {
             return (stack, false);
         }
-        let evidence = stacks.evidence(stack);
         let parent = stacks.parent(at);
-        let base = if is_common { stacks.push(parent, outermost, evidence) } else { parent };
+        let base = common.map_or(parent, |evidence| stacks.push(parent, outermost, evidence));
         let rebased = above.into_iter().rev();
-        (rebased.fold(base, |node, (line, how)| stacks.push(node, line, how)), is_common)
+        (rebased.fold(base, |node, (line, how)| stacks.push(node, line, how)), common.is_some())
     }
 }
 
@@ -215,14 +221,20 @@ fn in_text_that_ran(frame: &OriginFrame, moved: &MovedLines) -> Option<OriginFra
 }
 
 /// Adds what belongs to several lines, each once. A kernel may be made from a call and from what that calls: then one of the
-/// parts is empty, and the last line that all have in common takes its place.
-fn push_fused(node: Node, parts: &[Vec<LineId>], evidence: Evidence, stacks: &mut Stacks) -> Node {
+/// parts is empty, and the last line that all have in common takes its place; so it does for each of the first `n_hidden` parts, of which the line is not known.
+fn push_fused(
+    node: Node,
+    parts: &[Vec<LineId>],
+    n_hidden: usize,
+    evidence: Evidence,
+    stacks: &mut Stacks,
+) -> Node {
     let charged = stacks.charged_line(node);
     let own_of = |part: &Vec<LineId>| stacks.lines.last_of_user(part).unwrap_or(charged);
     let mut of_own: Vec<(LineId, Vec<LineId>)> = Vec::with_capacity(parts.len());
-    for part in parts {
+    for (at, part) in parts.iter().enumerate() {
         let own = own_of(part);
-        if !of_own.iter().any(|(it, _)| *it == own) {
+        if at < n_hidden || !of_own.iter().any(|(it, _)| *it == own) {
             let is_below = stacks.lines.last_of_user(part).is_some();
             of_own.push((own, if is_below { part.clone() } else { vec![charged] }));
         }

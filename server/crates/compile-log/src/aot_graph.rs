@@ -30,7 +30,7 @@ const VIEWS: [&str; 22] = [
 
 /// A place of the user's program, as a comment in the graph names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct GraphPlace {
     pub(crate) file: String,
     pub(crate) line: u32,
     pub(crate) function: String,
@@ -66,13 +66,13 @@ pub(crate) struct AotGraph {
     pub(crate) inputs: Vec<usize>,
     /// What it returns; `None` of what is no node.
     pub(crate) outputs: Vec<Option<usize>>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<GraphPlace>,
 }
 
 impl AotGraph {
     /// Reads the text of a graph: the first function in it, up to what that returns.
     pub(crate) fn parse(text: &str) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = GraphReader::default();
         let mut lines = text.lines().map(str::trim);
         let is_begin = |it: &&str| it.starts_with("def forward(");
         let Some(begin) = lines.by_ref().find(is_begin) else { return reader.graph };
@@ -110,13 +110,13 @@ impl AotGraph {
 }
 
 #[derive(Default)]
-struct Reader {
+struct GraphReader {
     graph: AotGraph,
     by_name: FxHashMap<String, usize>,
     place: Option<usize>,
 }
 
-impl Reader {
+impl GraphReader {
     fn input(&mut self, name: &str, is_number: bool) {
         let node =
             GraphNode { name: name.to_owned(), is_input: true, is_number, ..Default::default() };
@@ -148,7 +148,7 @@ impl Reader {
             let (file, line) = place.rsplit_once(':')?;
             let line = line.parse().ok().filter(|&it| it > 0)?;
             let (function, text) = (function.to_owned(), text.trim().to_owned());
-            Some(Place { file: file.to_owned(), line, function, text })
+            Some(GraphPlace { file: file.to_owned(), line, function, text })
         };
         let Some(place) = place() else { return };
         let places = &mut self.graph.places;

@@ -5,7 +5,7 @@ use profile::{
     StrId,
 };
 
-use crate::aot_graph::{AotGraph, Place};
+use crate::aot_graph::{AotGraph, GraphPlace};
 use crate::dataflow::nodes_of_calls;
 use crate::wrapper::Wrapper;
 
@@ -45,24 +45,17 @@ pub(crate) fn lines_by_graph(
     let inputs: Vec<&str> = wrapper.inputs.iter().map(String::as_str).collect();
     let graph = graphs.iter().rfind(|it| it.has_inputs(&inputs))?;
     let frames: Vec<OriginFrame> = graph.places.iter().map(|it| frame(it, strings)).collect();
-    let frames_of = |nodes: &Vec<usize>| {
-        let mut found: Vec<Vec<OriginFrame>> = Vec::new();
-        for place in nodes.iter().filter_map(|&it| graph.nodes[it].place) {
-            let stack = vec![frames[place]];
-            if !found.contains(&stack) {
-                found.push(stack);
-            }
-        }
-        found
-    };
-    let origins: Vec<Vec<Vec<OriginFrame>>> =
-        nodes_of_calls(graph, &wrapper).iter().map(frames_of).collect();
+    let origins: Vec<CallOrigins> = nodes_of_calls(graph, &wrapper)
+        .iter()
+        .map(|nodes| CallOrigins::of_nodes(nodes, graph, &frames))
+        .collect();
     let call = |&(first_line, last_line, call): &(u32, u32, usize)| {
-        let origins = origins.get(call).filter(|it| !it.is_empty())?.clone();
-        Some(GeneratedCall { first_line, last_line, origins, is_inferred: true })
+        let CallOrigins { stacks, runs } =
+            origins.get(call).filter(|it| !it.stacks.is_empty())?.clone();
+        Some(GeneratedCall { first_line, last_line, origins: stacks, runs })
     };
     let calls: Vec<GeneratedCall> = wrapper.lines.iter().filter_map(call).collect();
-    let mut line = |(place, &OriginFrame { file, line, .. }): (&Place, &OriginFrame)| {
+    let mut line = |(place, &OriginFrame { file, line, .. }): (&GraphPlace, &OriginFrame)| {
         CompiledLine { file, line, text: strings.intern(&place.text) }
     };
     let mut lines: Vec<CompiledLine> = graph.places.iter().zip(&frames).map(&mut line).collect();
@@ -91,7 +84,39 @@ pub(crate) fn with_missing(mut noted: GeneratedFile, by_graph: GeneratedFile) ->
     noted
 }
 
-fn frame(place: &Place, strings: &mut Interner) -> OriginFrame {
+/// What a call was made from.
+#[derive(Debug, Clone, Default)]
+struct CallOrigins {
+    /// One frame each.
+    stacks: Vec<Vec<OriginFrame>>,
+    /// As [`GeneratedCall::runs`].
+    runs: Vec<u32>,
+}
+
+impl CallOrigins {
+    /// Of operations in the order of the graph: each place once in each run.
+    fn of_nodes(nodes: &[usize], graph: &AotGraph, frames: &[OriginFrame]) -> Self {
+        let mut origins = Self::default();
+        let (mut run, mut before) = (0, None);
+        for &node in nodes {
+            let Some(place) = graph.nodes[node].place else { continue };
+            // What has no place makes no difference.
+            let between = before.map_or(node..node, |it: usize| it + 1..node);
+            if graph.nodes[between].iter().any(|it| it.place.is_some()) {
+                run += 1;
+            }
+            before = Some(node);
+            let stack = vec![frames[place]];
+            if origins.stacks.last() != Some(&stack) || origins.runs.last() != Some(&run) {
+                origins.stacks.push(stack);
+                origins.runs.push(run);
+            }
+        }
+        origins
+    }
+}
+
+fn frame(place: &GraphPlace, strings: &mut Interner) -> OriginFrame {
     let (file, function) = (strings.intern(&place.file), strings.intern(&place.function));
     OriginFrame { file, line: place.line, function }
 }

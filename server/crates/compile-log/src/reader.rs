@@ -292,7 +292,7 @@ impl CompileLogReader {
                 }
             }
             let KernelLines { first_line, last_line, .. } = *it;
-            let call = GeneratedCall { first_line, last_line, origins, is_inferred: false };
+            let call = GeneratedCall { first_line, last_line, origins, runs: Vec::new() };
             (!call.origins.is_empty()).then_some(call)
         };
         let calls: Vec<GeneratedCall> = code.code.kernels.iter().filter_map(call).collect();

@@ -131,8 +131,9 @@ def call(self, args):
     return (buf1, )";
     let output = format!(r#"{{"inductor_output_code": {{"filename": "{PATH}"}}, "frame_id": 0}}"#);
     let code = record(&output, text);
-    let inferred =
-        |it: &CompileLog| it.files[0].calls.iter().map(|it| it.is_inferred).collect::<Vec<bool>>();
+    let inferred = |it: &CompileLog| {
+        it.files[0].calls.iter().map(|it| it.is_inferred()).collect::<Vec<bool>>()
+    };
     for key in ["aot_forward_graph", "aot_backward_graph", "aot_inference_graph"] {
         let (log, warnings) = read(format!("{}{code}", graph(key)).as_bytes());
         assert!(warnings.is_empty());

@@ -45,7 +45,8 @@ pub(crate) struct Wrapper {
 
 impl Wrapper {
     pub(crate) fn parse(text: &str) -> Self {
-        let mut reader = Reader { parameters: parameters_of_kernels(text), ..Reader::default() };
+        let mut reader =
+            WrapperReader { parameters: parameters_of_kernels(text), ..WrapperReader::default() };
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             let is_in_call = reader.lines.runs(line);
@@ -105,7 +106,7 @@ fn parameters_of_kernels(text: &str) -> FxHashMap<&str, Vec<Parameter>> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct WrapperReader<'a> {
     wrapper: Wrapper,
     parameters: FxHashMap<&'a str, Vec<Parameter>>,
     /// By name of a variable, the number of the memory that it stands for.
@@ -115,7 +116,7 @@ struct Reader<'a> {
     lines: LinesOfCalls,
 }
 
-impl Reader<'_> {
+impl WrapperReader<'_> {
     fn line(&mut self, number: u32, line: &str) {
         // `buf1 = buf0; del buf0  # reuse`
         let statement = split(split(line, ';')[0], '#')[0].trim();

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use attribution::join_compile_log;
 use compile_log::{CacheEntry, CachedFile, log_by_graphs};
 use profile::Profile;
-use recorded::{Frame, TextOrigin, TextThatRan, TextsByFile};
+use recorded::{TextOrigin, TextThatRan, TextsByFile};
 
 use crate::user_code::is_inductor_file;
 use crate::{Input, InputKind, places, plain_file};
@@ -75,17 +75,15 @@ fn unknown_files(profile: &Profile) -> BTreeMap<PathBuf, BTreeMap<String, String
         profile.generated.iter().map(|it| profile.strings.get(it.path)).collect();
     let mut found: BTreeMap<PathBuf, BTreeMap<String, String>> = BTreeMap::new();
     for (_, text) in profile.strings.iter() {
-        let Some(Frame { file, .. }) = Frame::parse(text) else { continue };
-        let path = Path::new(file);
-        let name = |it: Option<&std::ffi::OsStr>| it.and_then(|it| it.to_str()).map(str::to_owned);
-        let (Some(stem), Some(folder)) =
-            (name(path.file_stem()), path.parent().and_then(|it| name(it.file_name())))
-        else {
-            continue;
-        };
-        if is_inductor_file(&folder, &stem) && !known.contains(file) {
-            let cache = path.ancestors().nth(2).unwrap_or(path).to_owned();
-            found.entry(cache).or_default().insert(stem, file.to_owned());
+        let Some(path) = text.find(".py(").map(|end| &text[..end]) else { continue };
+        let mut parts = path.rsplitn(3, ['/', '\\']);
+        let (stem, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let cache = parts.next().unwrap_or_default();
+        if is_inductor_file(folder, stem) {
+            let file = format!("{path}.py");
+            if !known.contains(file.as_str()) {
+                found.entry(PathBuf::from(cache)).or_default().insert(stem.to_owned(), file);
+            }
         }
     }
     found
@@ -200,5 +198,38 @@ impl Cache {
         plain_file::open(&place, MAX_ENTRY)?.read_to_end(&mut bytes).ok()?;
         self.bytes += bytes.len() as u64;
         Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_recording_does_not_decide_which_folders_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let (root, runs, outside) = (at.join("root"), at.join("runs"), at.join("outside"));
+        for it in [&root.join("cache"), &runs.join("cache"), &outside.join("cache")] {
+            std::fs::create_dir_all(it).unwrap();
+        }
+        std::os::unix::fs::symlink(outside.join("cache"), root.join("link")).unwrap();
+        let trace = runs.join("t.json");
+        let allowed = AllowedFolders::new(&root, &trace);
+        let find = |it: &Path| allowed.find(it);
+        assert_eq!(find(&root.join("cache")), Some(root.join("cache")));
+        assert_eq!(find(&runs.join("cache")), Some(runs.join("cache")));
+        assert_eq!(find(Path::new("cache")), Some(root.join("cache")));
+        assert_eq!(find(&outside.join("cache")), None);
+        assert_eq!(find(Path::new("../outside/cache")), None);
+        assert_eq!(find(Path::new("link")), None);
+        // Nor do links in the cache.
+        std::fs::write(outside.join("secret"), "text").unwrap();
+        std::fs::write(root.join("cache/entry"), "text").unwrap();
+        std::os::unix::fs::symlink(outside.join("secret"), root.join("cache/linked")).unwrap();
+        let mut cache = Cache { folder: root.join("cache"), bytes: 0 };
+        assert_eq!(cache.read(&root.join("cache/entry")), Some(b"text".to_vec()));
+        assert_eq!(cache.read(&root.join("cache/linked")), None);
     }
 }

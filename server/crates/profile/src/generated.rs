@@ -23,8 +23,17 @@ pub struct GeneratedCall {
     /// The stacks of the operations that were fused into the kernel, in the order of the log, each outermost frame first. One that
     /// was inferred has the innermost frame alone: graphs name no other.
     pub origins: Vec<Vec<OriginFrame>>,
-    /// Whether they were inferred from the graph of operations; else the compiler noted them.
-    pub is_inferred: bool,
+    /// Where they were inferred from the graph of operations: by origin, the number of a run of operations of the kernel that follow one
+    /// another in the graph. Empty where the compiler noted the origins.
+    pub runs: Vec<u32>,
+}
+
+impl GeneratedCall {
+    /// Whether the origins were inferred from the graph of operations.
+    #[must_use]
+    pub fn is_inferred(&self) -> bool {
+        !self.runs.is_empty()
+    }
 }
 
 /// What a line of the user's program said when a graph was compiled.
