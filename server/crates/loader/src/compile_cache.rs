@@ -9,11 +9,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use attribution::join_compile_log;
 use compile_log::{CacheEntry, CachedFile, log_by_graphs};
 use profile::Profile;
-use recorded::{TextOrigin, TextThatRan, TextsByFile};
+use recorded::TextsByFile;
 
+use crate::compile_logs::join_with_texts;
 use crate::user_code::is_inductor_file;
 use crate::{Input, InputKind, places, plain_file};
 
@@ -30,7 +30,7 @@ const MAX_VARIANTS: usize = 64;
 /// Begin of the name of the folder below that for temporary files in which PyTorch puts its cache, if nothing else is set.
 const FOLDER: &str = "torchinductor_";
 
-/// Joins what the cache says of the generated files of the trace at `trace` of which no log said anything; the cache as an input, if it says something.
+/// Joins what the cache says of the generated files of the trace at `trace` of which no log said anything; the caches that say something as inputs.
 ///
 /// A recording does not decide which folders are read: the cache lies where PyTorch puts that of this user, below `root`, or
 /// in the folder of the trace.
@@ -40,22 +40,18 @@ pub(crate) fn join_cached_graphs(
     root: &Path,
     trace: &Path,
     rank: u32,
-) -> Option<Input> {
-    let has_callers = profile.host.python.caller.iter().any(|it| it.get().is_some());
+) -> Vec<Input> {
     let allowed = AllowedFolders::new(root, trace);
+    let mut inputs = Vec::new();
     for (folder, wanted) in unknown_files(profile) {
         let Some(folder) = allowed.find(&folder) else { continue };
         let mut cache = Cache { folder, bytes: 0 };
         let files = cache.files(wanted, &compiled_names(profile));
         let log = log_by_graphs(&files);
-        let joined = join_compile_log(profile, &log);
-        for (path, number) in joined.iter().filter(|_| !has_callers) {
-            let text = log.texts.get(*number).map_or("", |it| it.text.as_str()).into();
-            texts.insert(path.clone(), TextThatRan { text, origin: TextOrigin::Recorded });
-        }
+        join_with_texts(profile, &log, texts);
         let calls: usize = log.files.iter().map(|it| it.calls.len()).sum();
         if calls > 0 {
-            return Some(Input {
+            inputs.push(Input {
                 path: cache.folder,
                 kind: InputKind::CompileCache,
                 rank,
@@ -66,7 +62,7 @@ pub(crate) fn join_cached_graphs(
             });
         }
     }
-    None
+    inputs
 }
 
 /// By folder of a cache, as the trace spells it: the stems of its generated files that no log names, with their paths as recorded.

@@ -164,11 +164,26 @@ impl LogFile {
     }
 }
 
-/// Joins the logs that belong to `profile` into it; the inputs that were used, or could not be. Nothing is read for a trace that
-/// in which nothing was compiled.
+/// Joins what is known of compiled code into `profile`; of how many of its generated files that is.
 ///
 /// Where the trace does not say which line made a call, the texts of the generated files are added to `texts`: lines are inferred
 /// from them.
+pub(crate) fn join_with_texts(
+    profile: &mut Profile,
+    log: &CompileLog,
+    texts: &mut TextsByFile,
+) -> usize {
+    let has_callers = profile.host.python.caller.iter().any(|it| it.get().is_some());
+    let joined = join_compile_log(profile, log);
+    for (path, number) in joined.iter().filter(|_| !has_callers) {
+        let text = log.texts.get(*number).map_or("", |it| it.text.as_str()).into();
+        texts.insert(path.clone(), TextThatRan { text, origin: TextOrigin::Recorded });
+    }
+    joined.len()
+}
+
+/// Joins the logs that belong to `profile` into it; the inputs that were used, or could not be. Nothing is read for a trace in which
+/// nothing was compiled.
 pub(crate) fn join_logs(
     logs: &[Arc<LogFile>],
     profile: &mut Profile,
@@ -181,7 +196,6 @@ pub(crate) fn join_logs(
     if logs.is_empty() || !compiles {
         return inputs;
     }
-    let has_callers = profile.host.python.caller.iter().any(|it| it.get().is_some());
     for file in logs {
         let mut input = Input {
             path: file.path.clone(),
@@ -204,12 +218,8 @@ pub(crate) fn join_logs(
                 input.events = (calls + log.compiles.len() + log.breaks.len()) as u64;
                 warnings.extend(of_log.clone());
                 add_damage(&mut warnings, damage.clone());
-                let joined = join_compile_log(profile, log);
-                for (path, number) in joined.iter().filter(|_| !has_callers) {
-                    let text = log.texts.get(*number).map_or("", |it| it.text.as_str()).into();
-                    texts.insert(path.clone(), TextThatRan { text, origin: TextOrigin::Recorded });
-                }
-                if joined.is_empty() && names_generated_file {
+                let n_joined = join_with_texts(profile, log, texts);
+                if n_joined == 0 && names_generated_file {
                     let message = "names the lines of no generated file of the trace; record with INDUCTOR_PROVENANCE=1 and TORCH_TRACE set from the start of the program";
                     warnings.add(WarningKind::Other, None, message);
                 }
