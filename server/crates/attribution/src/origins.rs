@@ -76,8 +76,6 @@ impl Origins {
                 if !stacks.is_empty() {
                     // Before the others, so that the line of the function is kept.
                     stacks.splice(0..0, std::iter::repeat_n(Vec::new(), n_hidden));
-                }
-                if !stacks.is_empty() {
                     let (first_line, last_line) = (call.first_line, call.last_line);
                     let stacks = stacks.into();
                     let evidence =

@@ -52,6 +52,12 @@ pub(crate) fn nodes_of_calls(graph: &AotGraph, wrapper: &Wrapper) -> Vec<Vec<usi
     (0..wrapper.calls.len()).map(|call| flow.nodes_of(call)).collect()
 }
 
+/// The operators that a call of `operator` may be in the graph.
+fn alike(operator: &str) -> Vec<&str> {
+    let products = PRODUCTS.iter().find(|it| it.contains(&operator));
+    products.map_or_else(|| vec![operator], |it| it.to_vec())
+}
+
 struct Dataflow<'a> {
     graph: &'a AotGraph,
     wrapper: &'a Wrapper,
@@ -61,6 +67,8 @@ struct Dataflow<'a> {
     library: Vec<Option<usize>>,
     /// By node, whether a call of a library is it.
     is_taken: Vec<bool>,
+    /// The operators that are calls of libraries.
+    of_libraries: FxHashSet<&'a str>,
     /// The nodes with an operator.
     by_operator: FxHashMap<&'a str, Vec<usize>>,
     /// By number of the whole value, the items of it that are used, with their numbers.
@@ -79,6 +87,7 @@ impl<'a> Dataflow<'a> {
             nodes: vec![Vec::new(); wrapper.values.len()],
             library: vec![None; wrapper.calls.len()],
             is_taken: vec![false; graph.nodes.len()],
+            of_libraries: wrapper.calls.iter().map(|it| it.operator.as_str()).collect(),
             by_operator: FxHashMap::default(),
             items: FxHashMap::default(),
             readers: vec![Vec::new(); wrapper.values.len()],
@@ -137,6 +146,7 @@ impl<'a> Dataflow<'a> {
         for call in 0..self.wrapper.calls.len() {
             if self.library[call].is_none()
                 && let [node] = self.candidates(call)[..]
+                && (self.is_supported(call, node) || self.are_as_many(call))
             {
                 self.take(call, node);
                 is_new = true;
@@ -151,17 +161,28 @@ impl<'a> Dataflow<'a> {
         if of_call.operator.is_empty() {
             return Vec::new();
         }
-        let operator = of_call.operator.as_str();
-        let alike = PRODUCTS.iter().find(|it| it.contains(&operator));
-        let operators = alike.map_or(std::slice::from_ref(&operator), |it| *it);
-        let nodes = operators.iter().filter_map(|it| self.by_operator.get(it)).flatten();
+        let nodes = alike(&of_call.operator);
+        let nodes = nodes.iter().filter_map(|it| self.by_operator.get(it)).flatten();
         let may_be = |it: &usize| !self.is_taken[*it] && self.take_step() && self.may_be(call, *it);
-        let mut found: Vec<usize> = nodes.copied().filter(may_be).collect();
-        let is_same = |it: &usize| self.graph.nodes[*it].operator == of_call.operator;
-        if found.iter().any(is_same) {
-            found.retain(is_same);
-        }
-        found
+        nodes.copied().filter(may_be).collect()
+    }
+
+    /// Whether anything is known of what a call reads or writes, which is that of `node`.
+    fn is_supported(&self, call: usize, node: usize) -> bool {
+        let pairs = self.pairs(call, node);
+        let mut values = pairs.iter().map(|it| it.0).chain(self.wrapper.calls[call].writes.clone());
+        values.any(|it| !self.nodes[it].is_empty())
+    }
+
+    /// Whether as many nodes as calls with the operator of a call are left, so that each call is one of them.
+    fn are_as_many(&self, call: usize) -> bool {
+        let operators = alike(&self.wrapper.calls[call].operator);
+        let nodes = operators.iter().filter_map(|it| self.by_operator.get(it)).flatten();
+        let n_nodes = nodes.filter(|it| !self.is_taken[**it]).count();
+        let calls = self.wrapper.calls.iter().zip(&self.library);
+        let left =
+            calls.filter(|(it, node)| node.is_none() && operators.contains(&it.operator.as_str()));
+        left.count() == n_nodes
     }
 
     /// What a call of a library reads, each with the argument of `node` that it is.
@@ -299,8 +320,7 @@ impl<'a> Dataflow<'a> {
     /// what the call could read that wrote it, and not from what this one reads. A reduction is taken even so: it would
     /// not be computed again.
     fn first_computed_before(&self, call: usize, value: ValueId) -> Vec<usize> {
-        let mut before = FxHashSet::default();
-        self.reachable(value, &mut before, &mut FxHashSet::default());
+        let before = self.reachable(value);
         let own = self.known_reads(call);
         let mut found = BTreeSet::new();
         let mut seen = FxHashSet::default();
@@ -308,14 +328,13 @@ impl<'a> Dataflow<'a> {
         let mut next = writes.clone();
         while let Some(node) = next.pop() {
             let root = self.root(node);
-            if !seen.insert(root) || (own.contains(&root) && !writes.contains(&root)) {
+            let is_written = writes.contains(&root);
+            let is_known = own.contains(&root) || before.contains(&root);
+            if !seen.insert(root) || is_known && !is_written || !self.take_step() {
                 continue;
             }
             let of = &self.graph.nodes[root];
-            if before.contains(&root) && !writes.contains(&root) {
-                continue;
-            }
-            if !writes.contains(&root) && !of.is_input && self.is_computable(root, &before) {
+            if !is_written && !of.is_input && self.is_computable(root, &before) {
                 let is_reduction = REDUCTIONS.contains(&self.operator_of(root));
                 if is_reduction || !self.is_computable(root, &own) {
                     found.insert(root);
@@ -344,22 +363,20 @@ impl<'a> Dataflow<'a> {
     }
 
     /// What the calls may have read that wrote an unknown value.
-    fn reachable(
-        &self,
-        value: ValueId,
-        found: &mut FxHashSet<usize>,
-        seen: &mut FxHashSet<ValueId>,
-    ) {
-        if !seen.insert(value) {
-            return;
-        }
-        if !self.nodes[value].is_empty() {
-            found.extend(self.nodes[value].iter().copied());
-        } else if let ValueSource::Call { call, .. } = self.wrapper.values[value] {
-            for &read in &self.wrapper.calls[call].reads {
-                self.reachable(read, found, seen);
+    fn reachable(&self, value: ValueId) -> FxHashSet<usize> {
+        let (mut found, mut seen) = (FxHashSet::default(), FxHashSet::default());
+        let mut next = vec![value];
+        while let Some(value) = next.pop() {
+            if !seen.insert(value) || !self.take_step() {
+                continue;
+            }
+            match self.wrapper.values[value] {
+                _ if !self.nodes[value].is_empty() => found.extend(&self.nodes[value]),
+                ValueSource::Call { call, .. } => next.extend(&self.wrapper.calls[call].reads),
+                _ => {}
             }
         }
+        found
     }
 
     fn known_reads(&self, call: usize) -> FxHashSet<usize> {
@@ -416,7 +433,7 @@ impl<'a> Dataflow<'a> {
         }
         let of_library = |it: usize| {
             let operator = self.graph.nodes[it].operator.as_str();
-            self.wrapper.calls.iter().any(|it| !operator.is_empty() && it.operator == operator)
+            !operator.is_empty() && self.of_libraries.contains(operator)
         };
         let known = self.between(call, &|it| self.is_taken[it]);
         known.or_else(|| self.between(call, &of_library)).unwrap_or_default()

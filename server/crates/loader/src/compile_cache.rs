@@ -142,7 +142,7 @@ impl Cache {
     ) -> Vec<CachedFile> {
         let mut found = Vec::new();
         for path in self.entries() {
-            if wanted.is_empty() || self.bytes > MAX_BYTES {
+            if wanted.is_empty() {
                 break;
             }
             let Some(bytes) = self.read(&path) else { continue };
@@ -187,8 +187,11 @@ impl Cache {
         found
     }
 
-    /// The bytes of a regular file that no link leads out of the cache to.
+    /// The bytes of a regular file that no link leads out of the cache to; `None` if too much was read.
     fn read(&mut self, path: &Path) -> Option<Vec<u8>> {
+        if self.bytes > MAX_BYTES {
+            return None;
+        }
         let mut bytes = Vec::new();
         let place = path.canonicalize().ok().filter(|it| it.starts_with(&self.folder))?;
         plain_file::open(&place, MAX_ENTRY)?.read_to_end(&mut bytes).ok()?;
