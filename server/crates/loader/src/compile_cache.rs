@@ -44,7 +44,7 @@ pub(crate) fn join_cached_graphs(
     let allowed = AllowedFolders::new(root, trace);
     let mut inputs = Vec::new();
     for (folder, wanted) in unknown_files(profile) {
-        let Some(folder) = allowed.find(&folder) else { continue };
+        let Some(folder) = allowed.find(&folder, &wanted) else { continue };
         let mut cache = Cache { folder, bytes: 0 };
         let files = cache.files(wanted, &compiled_names(profile));
         let log = log_by_graphs(&files);
@@ -97,6 +97,8 @@ struct AllowedFolders<'a> {
     root: &'a Path,
     /// The folder of the trace.
     beside: &'a Path,
+    /// The folder that `TORCHINDUCTOR_CACHE_DIR` names.
+    set: Option<PathBuf>,
     /// All below these.
     below: Vec<PathBuf>,
     /// The folder for temporary files.
@@ -110,20 +112,32 @@ impl<'a> AllowedFolders<'a> {
         let set = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
         let below = [Some(root), Some(beside), set.as_deref()].into_iter().flatten();
         let below = below.filter_map(|it| it.canonicalize().ok()).collect();
-        Self { root, beside, below, temporary: std::env::temp_dir().canonicalize().ok() }
+        Self { root, beside, set, below, temporary: std::env::temp_dir().canonicalize().ok() }
     }
 
-    /// The folder of a cache with all links followed, if it is one that may be read.
-    fn find(&self, folder: &Path) -> Option<PathBuf> {
+    /// The folder of a cache with all links followed, if it is one that may be read and holds one of the files that are wanted: the
+    /// folder that the trace names, or that which was set for PyTorch. Their names are hashes, so that it is the same file.
+    fn find(&self, folder: &Path, wanted: &BTreeMap<String, String>) -> Option<PathBuf> {
         // The trace may have left out the folder that the program ran in.
-        let mut places = [self.root, self.beside].into_iter().map(|it| it.join(folder));
-        let place = places.find_map(|it| it.canonicalize().ok())?;
-        let name = place.file_name()?.to_str()?;
-        let is_temporary = name.starts_with(FOLDER) && place.parent() == self.temporary.as_deref();
-        let is_allowed = is_temporary || self.below.iter().any(|it| place.starts_with(it));
-        let found = place.metadata().ok()?;
-        (is_allowed && plain_file::has_known_owner(&found, self.root)).then_some(place)
+        let named = [self.root, self.beside].into_iter().map(|it| it.join(folder));
+        let places = named.chain(self.set.clone()).filter_map(|it| it.canonicalize().ok());
+        places.into_iter().find(|place| {
+            let holds_one = || wanted.keys().any(|it| generated_file(place, it).is_file());
+            self.is_allowed(place) && holds_one()
+        })
     }
+
+    fn is_allowed(&self, place: &Path) -> bool {
+        let name = place.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let is_temporary = name.starts_with(FOLDER) && place.parent() == self.temporary.as_deref();
+        (is_temporary || self.below.iter().any(|it| place.starts_with(it)))
+            && place.metadata().is_ok_and(|it| plain_file::has_known_owner(&it, self.root))
+    }
+}
+
+/// Where a generated file lies in a cache.
+fn generated_file(cache: &Path, stem: &str) -> PathBuf {
+    cache.join(&stem[1..3]).join(format!("{stem}.py"))
 }
 
 /// The cache in a folder.
@@ -156,8 +170,9 @@ impl Cache {
             }
             for stem in stems {
                 let Some(path) = wanted.remove(&stem) else { continue };
-                let code = self.folder.join(&stem[1..3]).join(format!("{stem}.py"));
-                let code = self.read(&code).and_then(|it| String::from_utf8(it).ok());
+                let code = self
+                    .read(&generated_file(&self.folder, &stem))
+                    .and_then(|it| String::from_utf8(it).ok());
                 let graphs = entry.graphs.iter().map(|&it| it.to_owned()).collect();
                 found.extend(code.map(|code| CachedFile { path, code, graphs }));
             }
@@ -210,19 +225,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap();
         let (root, runs, outside) = (at.join("root"), at.join("runs"), at.join("outside"));
-        for it in [&root.join("cache"), &runs.join("cache"), &outside.join("cache")] {
-            std::fs::create_dir_all(it).unwrap();
+        let stem = format!("cab{}", "2".repeat(49));
+        for it in [&root, &runs, &outside] {
+            std::fs::create_dir_all(it.join("cache/ab")).unwrap();
+            std::fs::write(generated_file(&it.join("cache"), &stem), "text").unwrap();
         }
+        let wanted = BTreeMap::from([(stem, "c.py".to_owned())]);
         std::os::unix::fs::symlink(outside.join("cache"), root.join("link")).unwrap();
         let trace = runs.join("t.json");
         let allowed = AllowedFolders::new(&root, &trace);
-        let find = |it: &Path| allowed.find(it);
+        let find = |it: &Path| allowed.find(it, &wanted);
         assert_eq!(find(&root.join("cache")), Some(root.join("cache")));
         assert_eq!(find(&runs.join("cache")), Some(runs.join("cache")));
         assert_eq!(find(Path::new("cache")), Some(root.join("cache")));
         assert_eq!(find(&outside.join("cache")), None);
         assert_eq!(find(Path::new("../outside/cache")), None);
         assert_eq!(find(Path::new("link")), None);
+        std::fs::create_dir_all(root.join("empty")).unwrap();
+        assert_eq!(find(&root.join("empty")), None);
         // Nor do links in the cache.
         std::fs::write(outside.join("secret"), "text").unwrap();
         std::fs::write(root.join("cache/entry"), "text").unwrap();
