@@ -50,9 +50,18 @@ impl Origins {
                 let mut stacks: Vec<Vec<LineId>> = Vec::with_capacity(call.origins.len());
                 // Runs of operations that a library asked for.
                 let (mut n_hidden, mut hidden) = (0, None);
+                // A line that was found again is not one that was noted.
+                let mut evidence = match call.is_inferred() {
+                    true => Evidence::Inferred,
+                    false => Evidence::Exact,
+                };
                 for (at, frames) in call.origins.iter().enumerate() {
                     let mut stack = Vec::with_capacity(frames.len());
-                    for frame in frames.iter().map_while(|it| in_text_that_ran(it, &moved)) {
+                    for noted in frames {
+                        let Some(frame) = in_text_that_ran(noted, &moved) else { break };
+                        if frame != *noted {
+                            evidence = Evidence::Inferred;
+                        }
                         let recorded = profile.strings.get(frame.file);
                         let file = names.file(recorded, lines);
                         let line = lines.line(file, frame.line);
@@ -78,8 +87,6 @@ impl Origins {
                     stacks.splice(0..0, std::iter::repeat_n(Vec::new(), n_hidden));
                     let (first_line, last_line) = (call.first_line, call.last_line);
                     let stacks = stacks.into();
-                    let evidence =
-                        if call.is_inferred() { Evidence::Inferred } else { Evidence::Exact };
                     calls.push(KernelOrigin { first_line, last_line, stacks, evidence });
                 }
             }
