@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use recorded::Frame;
+use recorded::{Frame, compiled_graph};
 use rustc_hash::FxHashMap;
 
 use crate::public_names::{self as public, KnownPackage};
@@ -401,7 +401,7 @@ impl ReplacedNames {
                 });
             }
         }
-        let graph = name.strip_prefix("## Call CompiledFxGraph ")?.strip_suffix(" ##")?;
+        let graph = compiled_graph(name)?;
         Some(format!("## Call CompiledFxGraph {} ##", self.new_name(ReplacedKind::Range, graph)))
     }
 

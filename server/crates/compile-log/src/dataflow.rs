@@ -134,7 +134,8 @@ impl<'a> Dataflow<'a> {
     /// What is copied over an input in the end.
     fn copied_over(&self, value: ValueId) -> Option<usize> {
         let [input] = self.nodes[value][..] else { return None };
-        let mut copies = self.graph.nodes.iter().filter(|it| it.operator == "copy_");
+        let copies = self.by_operator.get("copy_")?;
+        let mut copies = copies.iter().map(|&it| &self.graph.nodes[it]);
         let copy =
             copies.find(|it| it.arguments.first().is_some_and(|&it| self.root(it) == input))?;
         copy.arguments.get(1).map(|&it| self.root(it)).filter(|_| self.graph.nodes[input].is_input)
@@ -189,8 +190,7 @@ impl<'a> Dataflow<'a> {
     fn pairs(&self, call: usize, node: usize) -> Vec<(ValueId, usize)> {
         let reads = &self.wrapper.calls[call].reads;
         let arguments = &self.graph.nodes[node].arguments;
-        let is_product =
-            PRODUCTS.iter().any(|it| it.contains(&self.graph.nodes[node].operator.as_str()));
+        let is_product = alike(&self.graph.nodes[node].operator).len() > 1;
         let values: Vec<usize> =
             arguments.iter().copied().filter(|&it| !self.graph.nodes[it].is_number).collect();
         match is_product {
@@ -292,16 +292,12 @@ impl<'a> Dataflow<'a> {
         }
     }
 
-    /// Whether a call is that of a kernel, or of a library for something that the graph does not name.
-    fn is_kernel(&self, call: usize) -> bool {
-        self.library[call].is_none()
-    }
-
     /// Finds what passes from one kernel to the next; whether something was found. The last ones come first: what they write is known.
     fn find_between_kernels(&mut self) -> bool {
         let mut is_new = false;
         for call in (0..self.wrapper.calls.len()).rev() {
-            if !self.is_kernel(call) {
+            // A library may be called for something that the graph does not name.
+            if self.library[call].is_some() {
                 continue;
             }
             let reads = self.wrapper.calls[call].reads.iter();

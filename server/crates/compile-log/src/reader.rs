@@ -257,12 +257,12 @@ impl CompileLogReader {
     fn join(&mut self) {
         let (mut files, mut texts) = (Vec::new(), Vec::new());
         let mut place_of: FxHashMap<StrId, usize> = FxHashMap::default();
-        for code in &self.codes {
-            let graphs = self.graphs.iter().filter(|(graph, _)| *graph == code.graph);
-            let graphs: Vec<AotGraph> = graphs.map(|(_, text)| AotGraph::parse(text)).collect();
-            let by_graph =
-                lines_by_graph(code.path, &code.code.text, &graphs, &mut self.log.strings);
+        let codes = std::mem::take(&mut self.codes);
+        for code in &codes {
             let noted = self.file_by_stacks(code);
+            let is_whole =
+                noted.as_ref().is_some_and(|it| it.calls.len() == code.code.kernels.len());
+            let by_graph = if is_whole { None } else { self.file_by_graph(code) };
             let file = match (noted, by_graph) {
                 (Some(noted), Some(by_graph)) => with_missing(noted, by_graph),
                 (Some(file), None) | (None, Some(file)) => file,
@@ -279,6 +279,13 @@ impl CompileLogReader {
             }
         }
         (self.log.files, self.log.texts) = (files, texts);
+    }
+
+    /// A generated file with what the graph says that it was generated for; `None` if that says nothing.
+    fn file_by_graph(&mut self, code: &OutputCode) -> Option<GeneratedFile> {
+        let graphs = self.graphs.iter().filter(|(graph, _)| *graph == code.graph);
+        let graphs: Vec<AotGraph> = graphs.map(|(_, text)| AotGraph::parse(text)).collect();
+        lines_by_graph(code.path, &code.code.text, &graphs, &mut self.log.strings)
     }
 
     /// A generated file with what was logged of its kernels; `None` if nothing was.

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use compile_log::{CacheEntry, CachedFile, log_by_graphs};
 use profile::Profile;
-use recorded::TextsByFile;
+use recorded::{TextsByFile, compiled_graph};
 
 use crate::compile_logs::join_with_texts;
 use crate::user_code::is_inductor_file;
@@ -85,11 +85,10 @@ fn unknown_files(profile: &Profile) -> BTreeMap<PathBuf, BTreeMap<String, String
     found
 }
 
-/// The names by which the trace says what compiled graphs run: `## Call CompiledFxGraph f… ##` (PyTorch 2.9 and later).
+/// The names by which the trace says what compiled graphs run; none before PyTorch 2.9.
 fn compiled_names(profile: &Profile) -> BTreeSet<String> {
     let texts = profile.strings.iter().map(|(_, text)| text);
-    let names = texts.filter_map(|it| it.strip_prefix("## Call CompiledFxGraph "));
-    names.filter_map(|it| it.split(' ').next()).map(str::to_owned).collect()
+    texts.filter_map(compiled_graph).map(str::to_owned).collect()
 }
 
 /// Where a cache may be read.

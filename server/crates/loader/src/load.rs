@@ -528,11 +528,8 @@ impl<'a> LoadContext<'a> {
                         capture.warnings.extend(joined.warnings);
                     }
                     join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
-                    let logs = join_logs(&file.logs, &mut trace.profile, texts, rank, &self.budget);
-                    if !self.options.ignore_exact {
-                        let root = &self.options.root;
-                        join_cached_graphs(&mut trace.profile, texts, root, &file.path, rank);
-                    }
+                    let profile = &mut trace.profile;
+                    let logs = self.join_compiled(&file.logs, &file.path, profile, texts, rank);
                     for log in logs {
                         for it in &log.warnings {
                             let message = format!("{}: {}", shown(&log.path), it.message);
@@ -563,6 +560,23 @@ impl<'a> LoadContext<'a> {
         add_damage(&mut capture.warnings, damage);
         capture.content = Some(CaptureContent::Stacks(stacks));
         Ok(None)
+    }
+
+    /// Joins what is known of compiled code into the profile of the trace at `path`: what `logs` say, and the cache where they say nothing; the
+    /// inputs that were used, or could not be.
+    fn join_compiled(
+        &self,
+        logs: &[Arc<LogFile>],
+        path: &Path,
+        profile: &mut Profile,
+        texts: &mut TextsByFile,
+        rank: u32,
+    ) -> Vec<Input> {
+        let mut inputs = join_logs(logs, profile, texts, rank, &self.budget);
+        if !self.options.ignore_exact {
+            inputs.extend(join_cached_graphs(profile, texts, &self.options.root, path, rank));
+        }
+        inputs
     }
 
     /// The side-car of a trace, if it is to be used: it goes with all of the trace.
@@ -674,11 +688,8 @@ impl<'a> LoadContext<'a> {
             commit = named;
         }
         let texts = &mut recorded_texts;
-        inputs.extend(join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget));
-        if !self.options.ignore_exact {
-            let root = &self.options.root;
-            inputs.extend(join_cached_graphs(&mut trace.profile, texts, root, &file.path, rank));
-        }
+        let profile = &mut trace.profile;
+        inputs.extend(self.join_compiled(&beside.logs, &file.path, profile, texts, rank));
         let snapshot = plan.snapshot_of(rank);
         if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
             && let Some(snapshot) = snapshot.wait()

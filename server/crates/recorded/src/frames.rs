@@ -99,6 +99,13 @@ pub fn is_compiled_range(operator: &str) -> bool {
     operator.starts_with("Torch-Compiled Region") || operator == "TorchDynamo Cache Lookup"
 }
 
+/// The name by which Inductor keeps what it made of a graph, of the range in which that runs: `## Call CompiledFxGraph f… ##`
+/// (PyTorch 2.9 and later).
+#[must_use]
+pub fn compiled_graph(operator: &str) -> Option<&str> {
+    operator.strip_prefix("## Call CompiledFxGraph ")?.strip_suffix(" ##")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,7 +31,8 @@ pub use files::{
 };
 pub use first_steps::end_with_whole_step;
 pub use frames::{
-    Frame, function_of, is_compiled_range, is_path_of, is_python, parse_caller, provenance,
+    Frame, compiled_graph, function_of, is_compiled_range, is_path_of, is_python, parse_caller,
+    provenance,
 };
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps, KERNEL_GAP};
 pub use kernel_classes::KernelClasses;
