@@ -288,6 +288,90 @@ fn kept() -> PathBuf {
 }
 
 /// PyTorch 2.9 to 2.13 does not say which line made a call: the generated line is inferred from the text that the log holds.
+/// The first of two blocks is checkpointed: its forward pass runs again in the compiled backward pass. Both are of one compiled graph, with
+/// the time of the backward pass on the lines of the forward pass.
+#[test]
+fn passes_of_compiled_lines_stand_apart() {
+    let kept = kept();
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("compiled_kept.json.gz");
+    copy(&kept.join("compiled_kept.json.gz"), &trace);
+    copy_folder(&kept.join("inductor_cache"), &folder.path().join("inductor_cache"));
+    for run in [loaded(&[kept.join("compiled_kept.json.gz")], false), loaded(&[trace], false)] {
+        let workload = read(&repository().join("fixtures/workloads/compiled_kept.py"));
+        let of = |text: &str| -> &LineBooks {
+            let at = workload.lines().position(|it| it.contains(text)).unwrap();
+            let line = u32::try_from(at + 1).unwrap();
+            let key = ledger::LineKey { file: "compiled_kept.py".to_owned(), line };
+            &run.merged.lines[&key]
+        };
+        for (text, is_again) in
+            [("h = self.up(h)", true), ("x = x.mean(1)", false), ("return self.head(x)", false)]
+        {
+            let it = of(text);
+            assert_eq!(it.recompute.cpu > ledger::Ns::ZERO, is_again, "{text}");
+            assert!(it.own_backward.cpu > ledger::Ns::ZERO, "{text}");
+            assert!(it.own_backward.cpu + it.recompute.cpu < it.cpu_own, "{text}");
+        }
+        // Nothing but generated code runs below these lines.
+        for text in ["h = self.up(h)", "h = F.silu(h)", "return self.head(x)"] {
+            let it = of(text);
+            let generated: ledger::Ns = it.generated.values().map(|it| it.cpu).sum();
+            let lost = (it.cpu_own - generated).0.unsigned_abs();
+            assert!(lost <= it.generated.len() as u64, "{text}: {lost} ns of {:?}", it.cpu_own);
+            assert!(it.generated.keys().all(|it| it.file.ends_with(".py") && it.line > 1));
+        }
+        let eager = of("optimizer.step()");
+        assert!(eager.generated.is_empty() && eager.own_backward.cpu == ledger::Ns::ZERO);
+    }
+}
+
+#[test]
+fn generated_files_are_found_in_caches_that_may_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let trace = place.join("compiled_kept.json.gz");
+    copy(&kept().join("compiled_kept.json.gz"), &trace);
+    copy_folder(&kept().join("inductor_cache"), &place.join("inductor_cache"));
+    let mut run = loaded(&[trace], false);
+    let root = repository().join("fixtures/workloads");
+    let generated: Vec<String> = run
+        .merged
+        .lines_with_books()
+        .flat_map(|(_, it)| it.generated.keys().map(|it| it.file.clone()))
+        .collect();
+    assert!(!generated.is_empty());
+    for key in &generated {
+        let path = run.merged.files[key].path.as_ref().unwrap();
+        assert!(path.starts_with(place.join("inductor_cache")) && path.is_file(), "{path:?}");
+    }
+    let found: Vec<PathBuf> = loader::compile_caches(&run, &root).into_iter().collect();
+    assert_eq!(found, [place.join("inductor_cache")]);
+    // A ledger file may name any path.
+    let elsewhere = tempfile::tempdir().unwrap();
+    copy_folder(&kept().join("inductor_cache"), elsewhere.path());
+    for key in &generated {
+        let file = run.merged.files.get_mut(key).unwrap();
+        let path = file.path.as_ref().unwrap();
+        let inside = path.strip_prefix(place.join("inductor_cache")).unwrap();
+        file.path = Some(elsewhere.path().join(inside));
+    }
+    assert!(loader::compile_caches(&run, &root).is_empty());
+}
+
+/// A kernel for the CPU leaves no event: it is own time of the generated function.
+#[test]
+fn generated_code_is_no_python_between_operators() {
+    let run = loaded(&[kept().join("compiled_kept.json.gz")], false);
+    let between =
+        |it: &LineBooks| it.patterns.get(&ledger::Pattern::PythonBetween).map(|it| it.cpu);
+    let lines = run.merged.lines_with_books();
+    let python: ledger::Ns = lines.clone().filter_map(|it| between(it.1)).sum();
+    let generated: ledger::Ns = lines.flat_map(|it| it.1.generated.values()).map(|it| it.cpu).sum();
+    assert!(python > ledger::Ns::ZERO);
+    assert!(python + generated <= run.merged.totals.cpu, "{python:?} and {generated:?}");
+}
+
 #[test]
 fn without_callers_the_generated_line_is_inferred() {
     let elsewhere = tempfile::tempdir().unwrap();

@@ -33,6 +33,7 @@ local maps = {
   details = 'What this line costs',
   callers = 'Callers of this line',
   callees = 'What this line calls',
+  generated = 'What torch.compile made of this line',
   relative = 'What heat is relative to',
   format = 'How numbers are written',
   heat = 'Heat on or off',

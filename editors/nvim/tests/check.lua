@@ -462,6 +462,8 @@ test('details', function()
   offered = nil
   vim.cmd('Perfline callers')
   ok('callers', wait(function() return #offered > 0 end), offered)
+  vim.cmd('Perfline generated')
+  ok('say when nothing was compiled', wait(function() return said:find('torch.compile', 1, true) end), said)
   vim.api.nvim_win_set_cursor(0, { 1, 0 })
   vim.cmd('Perfline details')
   ok('say when there are none', wait(function() return said:find('nothing', 1, true) end), said)

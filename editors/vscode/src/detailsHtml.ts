@@ -13,7 +13,7 @@ export function emptyHtml(text: string): string {
 }
 
 export function detailsHtml(details: Details): string {
-  const { callers, findings, waits } = details;
+  const { callers, findings, generated, waits } = details;
   return [
     header(details),
     ...findings.map(finding),
@@ -25,6 +25,7 @@ export function detailsHtml(details: Details): string {
     places(vscode.l10n.t('Called from'), callers, 0, (it) => it.shareText),
     callees(details),
     places(vscode.l10n.t('Waits for kernels of'), waits, callers.length),
+    places(vscode.l10n.t('Compiled into'), generated, callers.length + waits.length, (it) => it.shareText),
     allocations(details),
     '</section>',
     '</div>',

@@ -8,6 +8,7 @@ use super::crates;
 
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
+    &["compute_pass"],
     &["checkpoints", "options", "names"],
     &[
         "callers",

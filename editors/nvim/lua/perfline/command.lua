@@ -215,6 +215,7 @@ local subcommands = {
   details = { run = function(call) require('perfline.details').show(call.words[1]) end, complete = one_of(METRICS) },
   callers = { run = function() require('perfline.details').callers() end },
   callees = { run = function() require('perfline.details').callees() end },
+  generated = { run = function() require('perfline.details').generated() end },
   report = { run = function() require('perfline.report').show() end },
   memory = { run = function() require('perfline.report').memory() end },
   view = {

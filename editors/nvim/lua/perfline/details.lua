@@ -57,6 +57,14 @@ function M.callers(line)
   end)
 end
 
+-- What torch.compile made of the line under the cursor.
+function M.generated()
+  ask({}, function(details)
+    if #details.generated == 0 then return client.say('torch.compile made nothing of this line, or nothing says what') end
+    require('perfline.pick')(hot.items(details.generated), 'Generated code')
+  end)
+end
+
 ---@param line { uri: string, line: integer }? that of the cursor without
 function M.callees(line)
   ask(line or {}, function(details)

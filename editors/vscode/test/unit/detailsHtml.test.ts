@@ -89,6 +89,7 @@ const DETAILS: Details = {
   callers: [{ ...PLACE, value: 1, text: '3 ms', share: 0.5, shareText: '50 %' }],
   callees: [],
   waits: [{ ...PLACE, uri: null, value: 1, text: '2 ms' }],
+  generated: [{ ...PLACE, file: 'cab.py', value: 1, text: '1 ms', share: 0.2, shareText: '20 %' }],
   allocations: [],
   steps: [
     { step: 1, value: 10, text: '10 ns' },
@@ -121,6 +122,7 @@ test('what is known of a line', () => {
   assert.doesNotMatch(text, /wait 0/, 'numbers that are nothing are left out');
   assert.equal(html.match(/data-index="0"/g)?.length, 1);
   assert.doesNotMatch(html, /data-index="1"/, 'a place that is not there cannot be clicked');
+  assert.match(html, /Compiled into.*<a href="#" data-index="2">cab\.py:46<\/a>/s);
 });
 
 test('text is escaped, and nothing needs what the policy of the page forbids', () => {

@@ -3,6 +3,8 @@
 use recorded::Frame;
 use stack_books::recomputes;
 
+use crate::compute_pass::ComputePass;
+
 /// What a frame does in `torch.utils.checkpoint`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CheckpointFrame {
@@ -28,12 +30,12 @@ impl CheckpointFrame {
         }
     }
 
-    /// Whether what is in the frame is computed again, given the frame that called it and whether that is.
-    pub(crate) fn is_recomputed(self, caller: Self, is_caller_recomputed: bool) -> bool {
+    /// The pass of what is in the frame, given the frame that called it and the pass of that.
+    pub(crate) fn pass(self, caller: Self, of_caller: ComputePass) -> ComputePass {
         match (self, caller) {
-            (Self::Recompute | Self::Backward, _) => true,
-            (Self::Autograd, Self::Backward) => false,
-            _ => is_caller_recomputed,
+            (Self::Recompute | Self::Backward, _) => ComputePass::Recompute,
+            (Self::Autograd, Self::Backward) => ComputePass::Forward,
+            _ => of_caller,
         }
     }
 }

@@ -37,17 +37,17 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
         };
         let lines = file.lines.iter().zip(spelled_lines).map(line).collect();
         let calls = Vec::with_capacity(file.calls.len());
-        let mut joined = GeneratedFile { path, lines, calls };
-        for GeneratedCall { first_line, last_line, origins, runs } in &file.calls {
+        let mut joined = GeneratedFile { path, is_backward: file.is_backward, lines, calls };
+        for call in &file.calls {
             let mut frame = |it: &OriginFrame| {
                 let (file, function) = (&spelled[&it.file], log.strings.get(it.function));
                 let (file, function) =
                     (profile.strings.intern(file), profile.strings.intern(function));
                 OriginFrame { file, line: it.line, function }
             };
-            let origins = origins.iter().map(|it| it.iter().map(&mut frame).collect()).collect();
-            let (first_line, last_line, runs) = (*first_line, *last_line, runs.clone());
-            joined.calls.push(GeneratedCall { first_line, last_line, origins, runs });
+            let stacks = call.origins.iter();
+            let origins = stacks.map(|it| it.iter().map(&mut frame).collect()).collect();
+            joined.calls.push(GeneratedCall { origins, ..call.clone() });
         }
         match profile.generated.iter_mut().find(|it| it.path == path) {
             Some(known) => *known = joined,

@@ -5,6 +5,7 @@ use line_stacks::{LineId, Lines, Node, Stacks};
 use profile::{HostEventId, HostKind, PlaceInFrame, Profile};
 use recorded::Frame;
 
+use crate::compute_pass::ComputePass;
 use crate::names::Names;
 
 /// Where an event came from.
@@ -31,8 +32,8 @@ pub(crate) struct EventStacks<'a> {
     /// The outermost operator around each host event (itself, if it is one) and inside the innermost Python event.
     /// Empty without device events.
     pub(crate) operator: Vec<HostEventId>,
-    /// By host event, whether it computes again what the forward pass has computed; shorter where the rest does not.
-    pub(crate) recomputed: Vec<bool>,
+    /// By host event, the pass in which it computes; shorter where the rest is of the forward pass.
+    pub(crate) passes: Vec<ComputePass>,
     /// One more than the row in `backward_nodes` of the node that each host event runs in, or 0.
     pub(crate) backward_node: Vec<u32>,
     /// Backward nodes in order.
@@ -60,9 +61,9 @@ impl EventStacks<'_> {
         self.operator.get(event.index()).and_then(|operator| operator.get())
     }
 
-    /// Whether a host event computes again what the forward pass has computed.
-    pub(crate) fn is_recomputed(&self, event: HostEventId) -> bool {
-        self.recomputed.get(event.index()).copied().unwrap_or(false)
+    /// The pass in which a host event computes.
+    pub(crate) fn pass(&self, event: HostEventId) -> ComputePass {
+        self.passes.get(event.index()).copied().unwrap_or_default()
     }
 
     /// The line that amounts of a host event are charged to, or [`LineId::NONE`].

@@ -181,6 +181,8 @@ pub(crate) struct HostCharges {
     pub(crate) waiting: Vec<Ns>,
     /// Of the thread time by node, what was computed again.
     pub(crate) recomputed: Vec<Ns>,
+    /// Of the thread time by node, what compiled code computed in the backward pass.
+    pub(crate) own_backward: Vec<Ns>,
     /// Thread time of backward nodes, by their row, without what was computed again in them.
     pub(crate) backward: Vec<Ns>,
     /// Time in calls that wait that lies in steps, all stacks together.

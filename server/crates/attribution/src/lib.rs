@@ -29,6 +29,7 @@ mod captured_stacks;
 mod charge;
 mod checkpoints;
 mod compile_log;
+mod compute_pass;
 mod event_stacks;
 mod graph_captures;
 mod graph_replays;
@@ -42,6 +43,7 @@ mod moved_lines;
 mod names;
 mod options;
 mod origins;
+
 mod post;
 mod same_run;
 mod slack;

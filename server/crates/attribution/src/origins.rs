@@ -9,6 +9,7 @@ use profile::{GeneratedFile, OriginFrame, Profile, StrId};
 use recorded::{RecordedSources, function_of};
 use rustc_hash::FxHashMap;
 
+use crate::compute_pass::ComputePass;
 use crate::moved_lines::lines_in_text;
 use crate::names::Names;
 
@@ -29,6 +30,7 @@ struct KernelOrigin {
     stacks: Arc<[Vec<LineId>]>,
     /// How certain they are at best.
     evidence: Evidence,
+    pass: ComputePass,
 }
 
 impl Origins {
@@ -87,7 +89,12 @@ impl Origins {
                     stacks.splice(0..0, std::iter::repeat_n(Vec::new(), n_hidden));
                     let (first_line, last_line) = (call.first_line, call.last_line);
                     let stacks = stacks.into();
-                    calls.push(KernelOrigin { first_line, last_line, stacks, evidence });
+                    let pass = match (generated.is_backward, call.is_recomputed) {
+                        (false, _) => ComputePass::Forward,
+                        (true, false) => ComputePass::Backward,
+                        (true, true) => ComputePass::Recompute,
+                    };
+                    calls.push(KernelOrigin { first_line, last_line, stacks, evidence, pass });
                 }
             }
             files.insert(file, calls);
@@ -111,6 +118,11 @@ impl Origins {
     /// Whether a kernel is called on `line` whose origin is known.
     pub(crate) fn is_kernel_line(&self, lines: &Lines, line: LineId) -> bool {
         !self.is_empty() && self.of_line(lines, line).is_some()
+    }
+
+    /// The pass of what is called on `line`, if that calls a kernel whose origin is known.
+    pub(crate) fn pass(&self, lines: &Lines, line: LineId) -> Option<ComputePass> {
+        if self.is_empty() { None } else { self.of_line(lines, line).map(|it| it.pass) }
     }
 
     /// `stack`, whose last line calls a kernel in a generated file, with the lines below it that the kernel was made from.

@@ -10,6 +10,7 @@ use line_stacks::{
     post_file,
 };
 use profile::{LaunchShapeId, Profile, StrId};
+use recorded::is_inductor_file;
 
 use crate::charge::{Charges, DeviceCharges, MODULE, loops, module_class};
 use crate::host_charges::HostCharges;
@@ -76,6 +77,7 @@ fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     // Own time on or below a line that stands for several, up to the stack that ends in that line.
     let mut fused_own = vec![StackTimes::default(); stacks.len()];
     let is_outermost = stacks.outermost();
+    let generated = generated_lines(stacks);
     for node in stacks.nodes().rev() {
         let time = amount(&charges.host.time, node);
         let at = StackTimes {
@@ -92,6 +94,12 @@ fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
         let charged = &mut books[charged_line.index()];
         charged.waiting += amount(&charges.host.waiting, node);
         post_work(charged, node, charges);
+        let of_compiler = generated.get(node.index()).and_then(|it| it.get());
+        if let Some(line) = of_compiler.filter(|_| at.cpu != Ns::ZERO || at.cuda != Ns::ZERO) {
+            let time = charged.generated.entry(line_key(&stacks.lines, line)).or_default();
+            time.cpu += at.cpu;
+            time.cuda += at.cuda;
+        }
         if stacks.lines.parts(charged_line).is_some() {
             fused_own[node.index()].add(at);
         } else {
@@ -113,6 +121,24 @@ fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
             post_total(line, &stacks.lines, caller, all);
         }
     }
+}
+
+/// By stack, the line in a file of Inductor on it; empty where there is none at all.
+fn generated_lines(stacks: &Stacks) -> Vec<LineId> {
+    let files = stacks.lines.files.iter();
+    let is_generated: Vec<bool> = files.map(|it| is_inductor_file(&it.recorded)).collect();
+    if !is_generated.contains(&true) {
+        return Vec::new();
+    }
+    let mut found = vec![LineId::NONE; stacks.len()];
+    for node in stacks.nodes().filter(|it| !it.is_empty()) {
+        let line = stacks.line(node);
+        found[node.index()] = match is_generated[stacks.lines.file_of(line).0 as usize] {
+            true => line,
+            false => found[stacks.parent(node).index()],
+        };
+    }
+    found
 }
 
 /// The line that `line`, whose stack goes on with `around`, was called from. A line of user code was called from the next one of
@@ -235,6 +261,8 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     charged.launching.idle_after_wait += idle.after_wait;
     charged.recompute.cpu += amount(&charges.host.recomputed, node);
     charged.recompute.cuda += amount(&charges.device.recomputed, node);
+    charged.own_backward.cpu += amount(&charges.host.own_backward, node);
+    charged.own_backward.cuda += amount(&charges.device.own_backward, node);
     if charges.is_recording[node.index()] {
         let time = amount(&charges.host.time, node);
         charged.recording.time += time.cpu;

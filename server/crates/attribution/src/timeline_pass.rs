@@ -11,6 +11,7 @@ use profile::{FrameLines, HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
+use crate::compute_pass::ComputePass;
 use crate::event_stacks::{EventStacks, line_in_frame};
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept, ThreadTime};
 use crate::inferred::Inferred;
@@ -84,7 +85,7 @@ pub(crate) fn timeline_pass<'a>(
         order: Vec::new(),
         stack_of: vec![Node::EMPTY; host.len()],
         operator: vec![HostEventId::NONE; column],
-        recomputed: Vec::new(),
+        passes: Vec::new(),
         backward_node: vec![0; column],
         backward_nodes: Vec::new(),
         memory_stacks: Vec::with_capacity(memory_events.len()),
@@ -198,8 +199,8 @@ struct OpenEvent {
     is_waiting: bool,
     /// A call that waits for the autograd engine, whose threads may work for it meanwhile.
     waits_for_backward: bool,
-    /// Whether it computes again what the forward pass has computed, and what it does for that.
-    is_recomputed: bool,
+    pass: ComputePass,
+    /// What it does for computing again.
     checkpoint: CheckpointFrame,
     /// The backward node that it is in.
     backward_node: Option<BackwardNode>,
@@ -304,10 +305,9 @@ impl<'a> Pass<'a, '_> {
         }
         let lines = &self.profile.frame_lines;
         let stacks = &mut self.events.stacks;
-        let below =
-            below.map(|it| (stack_at(lines, stacks, it, start).0, it.operator, it.is_recomputed));
-        let (parent_stack, is_recomputed) = match below {
-            Some((line_stack, _, is_recomputed)) => (line_stack, is_recomputed),
+        let below = below.map(|it| (stack_at(lines, stacks, it, start).0, it.operator, it.pass));
+        let (parent_stack, pass) = match below {
+            Some((line_stack, _, pass)) => (line_stack, pass),
             None => {
                 let adopted = self.adopted(id, kind, thread, start);
                 let stack = adopted.map_or(Node::EMPTY, |it| self.events.stack_of[it.index()]);
@@ -315,7 +315,7 @@ impl<'a> Pass<'a, '_> {
                 if let Some(adopted) = adopted {
                     self.waiters.hand_over(adopted, (start, host.end(id)));
                 }
-                (stack, adopted.is_some_and(|it| self.events.is_recomputed(it)))
+                (stack, adopted.map(|it| self.events.pass(it)).unwrap_or_default())
             }
         };
         let mut open = OpenEvent {
@@ -328,7 +328,7 @@ impl<'a> Pass<'a, '_> {
             is_bare: kind == HostKind::Annotation && below.is_none(),
             is_waiting: false,
             waits_for_backward: false,
-            is_recomputed,
+            pass,
             checkpoint: CheckpointFrame::Other,
             backward_node: None,
             operator: HostEventId::NONE,
@@ -340,9 +340,10 @@ impl<'a> Pass<'a, '_> {
             HostKind::Runtime => self.open_runtime(&mut open, thread, start),
         }
         self.events.stack_of[id.index()] = open.line_stack;
-        if open.is_recomputed {
-            *grow_to(&mut self.events.recomputed, id.index()) = true;
-        } else {
+        if open.pass != ComputePass::Forward {
+            *grow_to(&mut self.events.passes, id.index()) = open.pass;
+        }
+        if open.pass != ComputePass::Recompute {
             let node = self.threads[thread].backward(start).node;
             open.backward_node = node.filter(|it| start < it.end);
         }
@@ -376,6 +377,7 @@ impl<'a> Pass<'a, '_> {
         let below = innermost_python(&self.threads[thread].stack, start).copied();
         let call_stack = match (below, caller) {
             (Some(below), Some((line, evidence))) => {
+                open.pass = self.origins.pass(&stacks.lines, line).unwrap_or(open.pass);
                 let stack = stacks.with_line(parent_stack, below.is_frame, line, evidence);
                 self.origins.below(stack, stacks)
             }
@@ -386,7 +388,7 @@ impl<'a> Pass<'a, '_> {
                 open.is_frame = true;
                 open.checkpoint = checkpoint;
                 let caller = below.map_or(CheckpointFrame::Other, |it| it.checkpoint);
-                open.is_recomputed = checkpoint.is_recomputed(caller, open.is_recomputed);
+                open.pass = checkpoint.pass(caller, open.pass);
                 if checkpoint == CheckpointFrame::Backward {
                     let inner = &mut self.threads[thread].inner_backward;
                     inner.push((open.end, BackwardPass::default()));
@@ -443,6 +445,7 @@ impl<'a> Pass<'a, '_> {
             let stacks = &mut self.events.stacks;
             // What a call on such a line runs has its lines from the call.
             if frame.is_frame || !self.origins.is_kernel_line(&stacks.lines, line) {
+                open.pass = self.origins.pass(&stacks.lines, line).unwrap_or(open.pass);
                 let stack = stacks.with_line(open.line_stack, frame.is_frame, line, evidence);
                 open.line_stack = self.origins.below(stack, stacks);
             }
@@ -461,7 +464,7 @@ impl<'a> Pass<'a, '_> {
         }
         let is_backward =
             host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0;
-        if is_backward && !open.is_recomputed {
+        if is_backward && open.pass != ComputePass::Recompute {
             let pass = self.threads[thread].backward(start);
             if pass.operators_end <= start {
                 let row = u32::try_from(self.events.backward_nodes.len()).unwrap_or(u32::MAX - 1);
@@ -680,8 +683,14 @@ impl OpenCharge<'_> {
         } else {
             of_node.elapsed += elapsed;
         }
-        if open.is_recomputed {
-            *grow_to(&mut self.charges.recomputed, node.index()) += end - start;
+        match open.pass {
+            ComputePass::Forward => {}
+            ComputePass::Recompute => {
+                *grow_to(&mut self.charges.recomputed, node.index()) += end - start
+            }
+            ComputePass::Backward => {
+                *grow_to(&mut self.charges.own_backward, node.index()) += end - start
+            }
         }
         self.add_to_node(open, (start, end));
         if is_waiting {

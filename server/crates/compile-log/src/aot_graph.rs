@@ -28,6 +28,9 @@ const VIEWS: [&str; 22] = [
     "view",
 ];
 
+/// What AOTAutograd calls the gradients that a backward pass begins with, before their number.
+pub(crate) const GRADIENT: &str = "tangents_";
+
 /// A place of the user's program, as a comment in the graph names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GraphPlace {
@@ -106,6 +109,21 @@ impl AotGraph {
     pub(crate) fn has_inputs(&self, names: &[&str]) -> bool {
         let own = self.inputs.iter().map(|&it| self.nodes[it].name.as_str());
         own.eq(names.iter().copied())
+    }
+
+    /// Whether it is the graph of a backward pass: gradients of results are among its inputs.
+    pub(crate) fn is_backward(&self) -> bool {
+        self.inputs.iter().any(|&it| self.nodes[it].name.starts_with(GRADIENT))
+    }
+
+    /// By node, whether `forward`, the graph of the forward pass, computes the same: both were cut out of one graph, in which each
+    /// operation has a name of its own.
+    pub(crate) fn is_in(&self, forward: &Self) -> Vec<bool> {
+        let computed = forward.nodes.iter().filter(|it| !it.operator.is_empty());
+        let computed: FxHashMap<&str, &str> =
+            computed.map(|it| (it.name.as_str(), it.operator.as_str())).collect();
+        let is_in = |it: &GraphNode| computed.get(it.name.as_str()) == Some(&it.operator.as_str());
+        self.nodes.iter().map(is_in).collect()
     }
 }
 

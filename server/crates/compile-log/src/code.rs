@@ -77,12 +77,40 @@ impl LinesOfCalls {
     }
 }
 
+/// Whether a line calls one of the kernels of these names: `extern_kernels.addmm:3` as `extern_kernels.addmm(`, a Triton kernel by its `run`.
+fn calls_one(text: &str, handles: &[String]) -> bool {
+    let name = |it: &String| it.rsplit_once(':').map_or(it.clone(), |(name, _)| name.to_owned());
+    handles.iter().map(name).any(|it| {
+        text.match_indices(&it).any(|(at, _)| {
+            let rest = &text[at + it.len()..];
+            rest.starts_with('(') || rest.starts_with(".run(")
+        })
+    })
+}
+
+/// The operator of a library that a line calls, if it calls one: `buf1 = torch.ops.aten.topk.default(buf0, 2)`.
+pub(crate) fn called_operator(text: &str) -> Option<&str> {
+    let value = match text.split_once(" = ") {
+        Some((variable, value)) if !variable.contains('(') => value,
+        _ => text,
+    };
+    let (head, _) = value.split_once('(')?;
+    let mut parts = head.split('.');
+    match (parts.next()?, parts.next()?) {
+        ("extern_kernels" | "aten", operator) => Some(operator),
+        ("torch", "ops") => parts.nth(1),
+        _ => None,
+    }
+}
+
 /// Reads generated code line by line. The kernels are named in comments above their calls.
 #[derive(Debug, Default)]
 pub(crate) struct CodeReader {
     line: u32,
-    /// By call: the kernels that it was named with.
+    /// By call: the kernels that it was named with; none of a call that was not named.
     handles: Vec<Vec<String>>,
+    /// Whether the last of them was not called yet.
+    is_called_next: bool,
     lines: LinesOfCalls,
     text: String,
 }
@@ -107,6 +135,13 @@ impl CodeReader {
         }
         if let Some(handles) = text.strip_prefix(HANDLES) {
             self.handles.push(handles.split(',').map(|it| it.trim().to_owned()).collect());
+            self.lines.begin(self.handles.len() - 1);
+            self.is_called_next = true;
+        } else if self.is_called_next && self.handles.last().is_some_and(|it| calls_one(text, it)) {
+            self.is_called_next = false;
+        } else if !self.is_called_next && called_operator(text).is_some() {
+            // PyTorch 2.9 does not name all calls of libraries.
+            self.handles.push(Vec::new());
             self.lines.begin(self.handles.len() - 1);
         }
         self.lines.line(self.line, text);

@@ -5,7 +5,7 @@ use profile::{
     StrId,
 };
 
-use crate::aot_graph::{AotGraph, GraphPlace};
+use crate::aot_graph::{AotGraph, GRADIENT, GraphPlace};
 use crate::dataflow::nodes_of_calls;
 use crate::wrapper::Wrapper;
 
@@ -35,6 +35,7 @@ pub fn log_by_graphs(files: &[CachedFile]) -> CompileLog {
 }
 
 /// The file at `path`, whose text is `code`, by the last of `graphs` that has its inputs; `None` if none has, or no call is understood.
+/// What a backward pass computes again is known by the last graph before it that is of a forward pass.
 pub(crate) fn lines_by_graph(
     path: StrId,
     code: &str,
@@ -43,16 +44,23 @@ pub(crate) fn lines_by_graph(
 ) -> Option<GeneratedFile> {
     let wrapper = Wrapper::parse(code);
     let inputs: Vec<&str> = wrapper.inputs.iter().map(String::as_str).collect();
-    let graph = graphs.iter().rfind(|it| it.has_inputs(&inputs))?;
+    let at = graphs.iter().rposition(|it| it.has_inputs(&inputs))?;
+    let graph = &graphs[at];
+    let forward = graphs[..at].iter().rfind(|it| graph.is_backward() && !it.is_backward());
+    let is_in_forward = forward.map_or_else(Vec::new, |it| graph.is_in(it));
     let frames: Vec<OriginFrame> = graph.places.iter().map(|it| frame(it, strings)).collect();
     let origins: Vec<CallOrigins> = nodes_of_calls(graph, &wrapper)
         .iter()
-        .map(|nodes| CallOrigins::of_nodes(nodes, graph, &frames))
+        .map(|nodes| {
+            let is_recomputed =
+                !is_in_forward.is_empty() && nodes.iter().all(|&it| is_in_forward[it]);
+            CallOrigins { is_recomputed, ..CallOrigins::of_nodes(nodes, graph, &frames) }
+        })
         .collect();
     let call = |&(first_line, last_line, call): &(u32, u32, usize)| {
-        let CallOrigins { stacks, runs } =
+        let CallOrigins { stacks, runs, is_recomputed } =
             origins.get(call).filter(|it| !it.stacks.is_empty())?.clone();
-        Some(GeneratedCall { first_line, last_line, origins: stacks, runs })
+        Some(GeneratedCall { first_line, last_line, origins: stacks, runs, is_recomputed })
     };
     let calls: Vec<GeneratedCall> = wrapper.lines.iter().filter_map(call).collect();
     let mut line = |(place, &OriginFrame { file, line, .. }): (&GraphPlace, &OriginFrame)| {
@@ -61,18 +69,21 @@ pub(crate) fn lines_by_graph(
     let mut lines: Vec<CompiledLine> = graph.places.iter().zip(&frames).map(&mut line).collect();
     lines.sort_by_key(|it| (it.file, it.line));
     lines.dedup();
-    (!calls.is_empty()).then_some(GeneratedFile { path, lines, calls })
+    let is_backward = is_backward(code);
+    (!calls.is_empty()).then_some(GeneratedFile { path, is_backward, lines, calls })
 }
 
-/// `noted` with the calls of `by_graph` of which nothing was noted: the compiler does not note all that it makes (of what is computed
-/// again in a backward pass, PyTorch 2.11 notes no product).
-pub(crate) fn with_missing(mut noted: GeneratedFile, by_graph: GeneratedFile) -> GeneratedFile {
-    let is_noted = |it: &GeneratedCall| {
-        let next = noted.calls.partition_point(|of| of.last_line < it.first_line);
-        noted.calls.get(next).is_some_and(|of| of.first_line <= it.last_line)
-    };
-    let missing: Vec<GeneratedCall> =
-        by_graph.calls.into_iter().filter(|it| !is_noted(it)).collect();
+/// `noted` with what `by_graph` adds: which calls compute again what was computed, and the calls of which nothing was noted. The compiler
+/// does not note all that it makes (of what is computed again in a backward pass, PyTorch 2.11 notes no product).
+pub(crate) fn with_graph(mut noted: GeneratedFile, by_graph: GeneratedFile) -> GeneratedFile {
+    let mut missing = Vec::new();
+    for call in by_graph.calls {
+        let next = noted.calls.partition_point(|of| of.last_line < call.first_line);
+        match noted.calls.get_mut(next).filter(|of| of.first_line <= call.last_line) {
+            Some(of) => of.is_recomputed = call.is_recomputed,
+            None => missing.push(call),
+        }
+    }
     if missing.is_empty() {
         return noted;
     }
@@ -84,6 +95,11 @@ pub(crate) fn with_missing(mut noted: GeneratedFile, by_graph: GeneratedFile) ->
     noted
 }
 
+/// Whether a generated text was made of the graph of a backward pass: its inputs have the names that they have in the graph.
+pub(crate) fn is_backward(code: &str) -> bool {
+    code.contains(GRADIENT)
+}
+
 /// What a call was made from.
 #[derive(Debug, Clone, Default)]
 struct CallOrigins {
@@ -91,6 +107,8 @@ struct CallOrigins {
     stacks: Vec<Vec<OriginFrame>>,
     /// As [`GeneratedCall::runs`].
     runs: Vec<u32>,
+    /// As [`GeneratedCall::is_recomputed`].
+    is_recomputed: bool,
 }
 
 impl CallOrigins {

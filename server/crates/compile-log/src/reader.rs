@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::aot_graph::AotGraph;
 use crate::code::{CodeReader, GeneratedCode, KernelLines};
-use crate::graph_lines::{lines_by_graph, with_missing};
+use crate::graph_lines::{is_backward, lines_by_graph, with_graph};
 use crate::origins::{KernelOrigins, read_origins};
 use crate::reasons::{graph_break, recompile_reason};
 use crate::record::{GraphKey, Record, RecordLine, may_be_used};
@@ -262,9 +262,13 @@ impl CompileLogReader {
             let noted = self.file_by_stacks(code);
             let is_whole =
                 noted.as_ref().is_some_and(|it| it.calls.len() == code.code.kernels.len());
-            let by_graph = if is_whole { None } else { self.file_by_graph(code) };
+            // Only a graph says what a backward pass computes again.
+            let by_graph = match is_whole && !is_backward(&code.code.text) {
+                true => None,
+                false => self.file_by_graph(code),
+            };
             let file = match (noted, by_graph) {
-                (Some(noted), Some(by_graph)) => with_missing(noted, by_graph),
+                (Some(noted), Some(by_graph)) => with_graph(noted, by_graph),
                 (Some(file), None) | (None, Some(file)) => file,
                 (None, None) => continue,
             };
@@ -299,13 +303,21 @@ impl CompileLogReader {
                 }
             }
             let KernelLines { first_line, last_line, .. } = *it;
-            let call = GeneratedCall { first_line, last_line, origins, runs: Vec::new() };
-            (!call.origins.is_empty()).then_some(call)
+            let is_noted = !origins.is_empty();
+            let (runs, is_recomputed) = (Vec::new(), false);
+            is_noted.then_some(GeneratedCall {
+                first_line,
+                last_line,
+                origins,
+                runs,
+                is_recomputed,
+            })
         };
         let calls: Vec<GeneratedCall> = code.code.kernels.iter().filter_map(call).collect();
         let kernels = code.code.kernels.iter();
         let lines = stacks.origins.lines(kernels.flat_map(|it| stacks.origins.of(&it.handles)));
-        let file = GeneratedFile { path: code.path, lines, calls };
+        let is_backward = is_backward(&code.code.text);
+        let file = GeneratedFile { path: code.path, is_backward, lines, calls };
         (!file.calls.is_empty()).then_some(file)
     }
 

@@ -155,6 +155,66 @@ def call(self, args):
     assert_eq!(inferred(&log), [false, false, true, true]);
 }
 
+/// PyTorch 2.9 does not name convolutions and attention.
+#[test]
+fn a_call_that_is_not_named_is_not_the_one_before_it() {
+    let called = "    buf9 = extern_kernels.convolution(buf0, c, stride=(1, ))\n    buf8 = buf9[0]\n    buf7 = torch.ops.aten.cumsum.default(buf8, 1)\n";
+    let plain = code(PATH, 0);
+    let at = plain.find("\t    del a\n").unwrap();
+    let called: String = called.lines().map(|it| format!("\t{it}\n")).collect();
+    let text = format!("{}{called}{}", &plain[..at], &plain[at..]);
+    let (log, _) = read(format!("{text}{}", stacks(0, [7, 8, 9])).as_bytes());
+    let fused = || vec![vec![8], vec![9]];
+    let expected =
+        [(5, 5, vec![vec![7]]), (8, 8, vec![vec![7]]), (13, 13, fused()), (15, 16, fused())];
+    assert_eq!(calls(&log.files[0]), expected);
+}
+
+#[test]
+fn what_a_backward_pass_computes_again_is_what_the_forward_pass_computes() {
+    let graph = |key: &str, inputs: &str, nodes: &str, outputs: &str| {
+        let text = format!(
+            "def forward(self, {inputs}):\n    # File: /w/t.py:3 in forward, code: h = torch.addmm(c, a, b)\n{nodes}    return ({outputs},)"
+        );
+        record(&format!(r#"{{"{key}": {{}}, "frame_id": 0}}"#), &text)
+    };
+    let addmm = "    addmm: \"f32[8, 8]\" = torch.ops.aten.addmm.default(c, a, b)\n";
+    let relu = "    relu: \"f32[8, 8]\" = torch.ops.aten.relu.default(addmm)\n";
+    let mm = "    mm: \"f32[8, 8]\" = torch.ops.aten.mm.default(tangents_1, relu)\n";
+    let forward = graph("aot_forward_graph", "a, b, c", &format!("{addmm}{relu}"), "relu");
+    let backward =
+        graph("aot_backward_graph", "a, b, c, tangents_1", &format!("{addmm}{relu}{mm}"), "mm");
+    let kernel = "cpp_fused_relu_0 = async_compile.cpp_pybinding(['float*'], '''\nextern \"C\" void kernel(const float* in_ptr0, float* out_ptr0)\n''')\n";
+    let text = |inputs: &str, calls: &str| {
+        format!(
+            "{kernel}def call(self, args):\n    {inputs} = args\n    buf0 = empty_strided_cpu((8, 8), (8, 1), torch.float32)\n    # [Provenance debug handles] extern_kernels.addmm:1\n    extern_kernels.addmm(c, a, b, out=buf0)\n    buf1 = empty_strided_cpu((8, 8), (8, 1), torch.float32)\n    # [Provenance debug handles] cpp_fused_add_gelu_0:2\n    cpp_fused_relu_0(buf0, buf1)\n{calls}"
+        )
+    };
+    let output = |path: &str, text: &str| {
+        let json =
+            format!(r#"{{"inductor_output_code": {{"filename": "{path}"}}, "frame_id": 0}}"#);
+        record(&json, text)
+    };
+    let other = PATH.replace("4z/c4z", "ab/cab");
+    let product = "    buf2 = empty_strided_cpu((8, 8), (8, 1), torch.float32)\n    # [Provenance debug handles] extern_kernels.mm:3\n    extern_kernels.mm(tangents_1, buf1, out=buf2)\n    return (buf2, )";
+    let codes = [
+        output(PATH, &text("a, b, c", "    return (buf1, )")),
+        output(&other, &text("a, b, c, tangents_1", product)),
+    ];
+    // The same whether the compiler noted the lines of the calls or not.
+    for stacks in [String::new(), stacks(0, [3, 3, 3])] {
+        let (log, _) = read([&*forward, &backward, &codes.concat(), &stacks].concat().as_bytes());
+        let is_recomputed = |it: &GeneratedFile| {
+            let calls = it.calls.iter().map(|it| (it.first_line, it.is_recomputed));
+            (it.is_backward, calls.collect::<Vec<_>>())
+        };
+        let found: Vec<_> = log.files.iter().map(is_recomputed).collect();
+        let of_forward = vec![(6, false), (8, false), (9, false), (11, false)];
+        let again = vec![(6, true), (8, true), (9, true), (11, true), (12, false), (14, false)];
+        assert_eq!(found, [(false, of_forward), (true, again)]);
+    }
+}
+
 #[test]
 fn file_names_may_be_numbers() {
     let name = record(&format!(r#"{{"str": ["{PATH}", 3]}}"#), "");

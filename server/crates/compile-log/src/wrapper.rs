@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::aot_graph::{is_of_name, names, split};
-use crate::code::LinesOfCalls;
+use crate::code::{LinesOfCalls, called_operator};
 
 /// A value of a buffer: what a call wrote, an input, an item of a result.
 pub(crate) type ValueId = usize;
@@ -134,7 +134,7 @@ impl WrapperReader<'_> {
                 self.same_memory(variable, arguments);
             } else if let Some(parameters) = self.parameters.get(kernel).cloned() {
                 self.kernel(&parameters, arguments);
-            } else if let Some(operator) = operator(head) {
+            } else if let Some(operator) = called_operator(value) {
                 self.library(operator, variable, arguments);
             } else if head.starts_with("empty_strided") {
                 self.new_memory(variable, None);
@@ -251,16 +251,6 @@ impl WrapperReader<'_> {
         let values = split(values, ',').into_iter().filter(|it| !it.trim().is_empty());
         let content = |it: &str| self.memories(it).first().and_then(|&it| self.content[it]);
         self.wrapper.outputs = values.map(content).collect();
-    }
-}
-
-/// The operator that a call of a library names.
-fn operator(head: &str) -> Option<&str> {
-    let mut parts = head.split('.');
-    match (parts.next()?, parts.next()?) {
-        ("extern_kernels" | "aten", operator) => Some(operator),
-        ("torch", "ops") => parts.nth(1),
-        _ => None,
     }
 }
 

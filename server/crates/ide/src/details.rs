@@ -7,6 +7,7 @@ use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
 use crate::callees::{CalleeGroup, callee_groups};
+use crate::generated::generated_times;
 use crate::hover::{self, HoverText, RunKnowledge};
 use crate::kernel_rows::{NamedKernel, named_kernels, occupancy};
 use crate::place::PlacedSource;
@@ -15,7 +16,7 @@ use crate::view::View;
 use ledger::shorten_kernel_name;
 
 /// The numbers of a line that are reported, in this order.
-pub const NUMBERS: [Quantity; 22] = [
+pub const NUMBERS: [Quantity; 24] = [
     Quantity::CpuOwn,
     Quantity::CpuTotal,
     Quantity::CpuSelf,
@@ -26,6 +27,8 @@ pub const NUMBERS: [Quantity; 22] = [
     Quantity::CudaBackward,
     Quantity::CpuRecompute,
     Quantity::CudaRecompute,
+    Quantity::CpuOwnBackward,
+    Quantity::CudaOwnBackward,
     Quantity::Wait,
     Quantity::Waits,
     Quantity::Idle,
@@ -73,6 +76,8 @@ pub struct BookTables {
     pub waits: Vec<LineRow>,
     /// Lines that replayed the graphs which were captured here, the costliest first.
     pub replays: Vec<LineRow>,
+    /// Lines of generated files that call what the compiler made of this line, the costliest first.
+    pub generated: Vec<LineRow>,
     /// Allocations by memory.
     pub allocations: Vec<AllocationRow>,
     /// The metric of the view by step; empty where it is not kept by step.
@@ -95,6 +100,7 @@ impl BookTables {
             callees: callees(scale, books),
             waits: lines(scale, &books.waits),
             replays: lines(scale, &books.replayed),
+            generated: lines(scale, &generated_times(scale.ledger(), books)),
             allocations: allocations(scale, books),
             steps: steps(scale, books),
         }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use insights::Finding;
-use ledger::{Evidence, LineKey, Metric as Book, Ns, Operator};
+use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns, Operator};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity, StepSpread};
 use ranks::CriticalPath;
@@ -14,13 +14,16 @@ use crate::by_rank::ranks;
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::critical_path;
 use crate::diagnostics;
+use crate::generated;
 use crate::kernel_rows::{NamedKernel, class_title, named_kernels, occupancy};
 use crate::lenses::Totals;
+use crate::line_name::line_name;
 use crate::memory::device_memory;
 use crate::place::{Placed, PlacedSource, base_name, is_def, lines_of};
 use crate::scale::ViewScale;
 use crate::sections::{LineSection, RichText, as_markdown, as_plain_text, paragraph, table};
 use crate::status::attributed;
+use crate::triton::TritonKernel;
 use crate::view::{View, ViewMetric};
 use ledger::shorten_kernel_name;
 
@@ -105,7 +108,7 @@ pub(crate) fn summary(
         so_far(scale),
         part(scale),
         metrics(scale, placed),
-        recomputed(scale, placed),
+        passes(scale, placed),
         compared(source, scale, placed),
     ];
     let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
@@ -123,14 +126,16 @@ pub(crate) fn of_line(
     sections.extend(so_far(scale));
     sections.extend(part(scale));
     sections.extend(metrics(scale, placed));
-    sections.extend(recomputed(scale, placed));
+    sections.extend(passes(scale, placed));
     sections.extend(compared(source, scale, placed));
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
     sections.extend(replays(source, scale, placed));
+    sections.extend(generated::section(source, scale, placed));
     sections.extend(findings(source, run.findings, placed));
-    sections.extend(kernels(scale, placed));
+    sections.extend(kernels(scale, &placed.books.kernel_table));
+    sections.extend(definitions(source, placed));
     sections.extend(critical_path::section(source, scale, run.path, placed));
     sections.extend(operators(scale, placed));
     sections.extend(calls(source, scale, placed));
@@ -213,19 +218,24 @@ fn metrics(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     table(&[&scale.period_name(), "self", "own", "total", "share"], rows)
 }
 
-/// The own time of a line that is computed again in the backward pass: what of it is the forward pass, what is computed again,
-/// and what its backward nodes take.
-fn recomputed(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
-    let own = match scale.recompute() {
-        Quantity::CudaRecompute => Quantity::CudaOwn,
-        _ => Quantity::CpuOwn,
-    };
+/// The own time of a line of which a part is of the backward pass, computed again or compiled: what of it is the forward pass, what
+/// is computed again, and what the backward pass takes, with that of its backward nodes.
+fn passes(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let value = |quantity: Quantity| scale.value(quantity, &placed.books);
-    let again = value(scale.recompute()).filter(|&it| 0.0 < it)?;
-    let forward = (value(own)? - again).max(0.0);
-    let parts = [("forward", forward), ("recomputed", again)].into_iter();
-    let backward = value(scale.backward()).filter(|&it| 0.0 < it).map(|it| ("backward", it));
-    let parts = parts.chain(backward).map(|(name, time)| format!("{name} {}", duration(time)));
+    let on_device = [Quantity::CudaRecompute, Quantity::CudaOwnBackward];
+    let (own, again, compiled) = match on_device.into_iter().any(|it| scale.is_present(it)) {
+        true => (Quantity::CudaOwn, Quantity::CudaRecompute, Quantity::CudaOwnBackward),
+        false => (Quantity::CpuOwn, Quantity::CpuRecompute, Quantity::CpuOwnBackward),
+    };
+    let [again, compiled] = [value(again)?, value(compiled)?];
+    if again <= 0.0 && compiled <= 0.0 {
+        return None;
+    }
+    let forward = (value(own)? - again - compiled).max(0.0);
+    let backward = compiled + value(scale.backward()).unwrap_or(0.0);
+    let parts = [("forward", forward), ("recomputed", again), ("backward", backward)];
+    let parts = parts.into_iter().filter(|(name, time)| 0.0 < *time || *name == "forward");
+    let parts = parts.map(|(name, time)| format!("{name} {}", duration(time)));
     let parts = parts.collect::<Vec<_>>().join(" · ");
     paragraph(RichText::words(format!("{} by pass: {parts}", own.label())))
 }
@@ -333,8 +343,8 @@ fn findings(source: &PlacedSource<'_>, found: &[Finding], placed: &Placed<'_>) -
 }
 
 /// A table for each class.
-fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
-    let kernels = named_kernels(scale, &placed.books.kernel_table);
+fn kernels(scale: &ViewScale<'_>, runs: &BTreeMap<KernelKey, Kernel>) -> Vec<LineSection> {
+    let kernels = named_kernels(scale, runs);
     let row = |NamedKernel { key, shapes, sum }: &NamedKernel<'_>| {
         let mean = sum.total.as_f64() / sum.calls.max(1) as f64;
         let shape = match (key.grid, *shapes) {
@@ -365,6 +375,18 @@ fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
         sections.extend(rest(others.map(|it| scale.mean(it.sum.total.as_f64()))));
     }
     sections
+}
+
+/// Where the kernels that the line launched are defined, of those that the file defines.
+fn definitions(source: &PlacedSource<'_>, placed: &Placed<'_>) -> Option<LineSection> {
+    let kernels = &placed.books.kernel_table;
+    let functions = source.module.functions().iter().filter(|it| it.is_triton_kernel);
+    let launched = functions.filter(|it| kernels.keys().any(|key| key.name == it.name));
+    let text = launched.map(|it| {
+        let lines = format!(" is the Triton kernel on lines {} to {}.", it.def_line, it.last_line);
+        RichText::code(&it.name).and(lines)
+    });
+    paragraph(RichText::lines(text))
 }
 
 fn row_of(first: RichText, others: impl IntoIterator<Item = String>) -> Vec<RichText> {
@@ -569,22 +591,18 @@ fn of_function(
         row("memory", mean.primary(), totals.memory, ""),
     ];
     let rows: Vec<Vec<RichText>> = rows.into_iter().flatten().collect();
-    let table = table(&[&mean.period_name(), "the whole function", "share"], rows)?;
+    let table = table(&[&mean.period_name(), "the whole function", "share"], rows);
+    let kernel = TritonKernel::of(source, function);
+    if table.is_none() && kernel.is_none() {
+        return None;
+    }
+    let launched = kernel.as_ref().and_then(|it| longest(source, &mean, &it.launched));
+    let launched = launched.map(|it| RichText::words("Launched from ").and_text(it).and("."));
+    let kernel = kernel.map_or_else(Vec::new, |it| kernels(&mean, &it.table));
     let title = title_of(source, line, &function.qualified_name);
     let head = std::iter::once(title).chain(part(scale));
-    Some(head.chain([table]).chain(coverage(scale)).collect())
-}
-
-/// A line as readers find it: `line 17` in this file, `model.py:17` in another.
-fn line_name(source: &PlacedSource<'_>, line: &LineKey) -> RichText {
-    if line.file != source.key {
-        return RichText::code(&format!("{}:{}", base_name(&line.file), line.line));
-    }
-    RichText::words(match source.map.map(|map| map.current(line.line)) {
-        Some(Some(carried)) => format!("line {}", carried.line),
-        Some(None) => "a line that is gone".to_owned(),
-        None => format!("line {} as recorded", line.line),
-    })
+    let launched = launched.and_then(paragraph);
+    Some(head.chain(table).chain(kernel).chain(launched).chain(coverage(scale)).collect())
 }
 
 /// `64`, `64,2`: without ones at the end.

@@ -13,6 +13,7 @@ use crate::by_rank::Uneven;
 use crate::diagnostics::current_line;
 use crate::place::{Placed, PlacedSource, among, is_def, last_name};
 use crate::scale::ViewScale;
+use crate::triton::TritonKernel;
 use crate::view::{View, ViewMetric};
 
 /// A line of text above a function or loop.
@@ -43,6 +44,11 @@ pub fn lenses(source: &PlacedSource<'_>, view: &View) -> Vec<Lens> {
         if let Some(costs) = totals.text(&scale, view.threshold, of) {
             let title = format!("{}{}: {costs}", totals.mark(), function.name);
             lenses.push(Lens { line: function.def_line, title, lines });
+        } else if let Some(text) = TritonKernel::of(source, function)
+            .and_then(|it| kernel_text(&scale, &it, view.threshold, of))
+        {
+            let title = format!("{}: {text}", function.name);
+            lenses.push(Lens { line: function.def_line, title, lines });
         }
     }
     let loops = loops_by_line(source);
@@ -65,6 +71,28 @@ pub fn lenses(source: &PlacedSource<'_>, view: &View) -> Vec<Lens> {
     }
     lenses.sort_by_key(|lens| lens.line);
     lenses
+}
+
+/// What the runs of a kernel take on the device; `None` where that is below the threshold.
+fn kernel_text(
+    scale: &ViewScale<'_>,
+    kernel: &TritonKernel,
+    threshold: f64,
+    of: &str,
+) -> Option<String> {
+    let total = kernel.total().as_f64();
+    let (time, calls) = (scale.mean(total), scale.mean(kernel.calls() as f64));
+    let share = scale.share(Quantity::CudaOwn, time);
+    let is_shown = scale.metric != ViewMetric::Memory && threshold <= share;
+    is_shown.then(|| {
+        let mean = duration(total / kernel.calls().max(1) as f64);
+        let (share, time) = (percent(share), duration(time));
+        format!(
+            "Triton kernel · {share} {of} · {time} gpu · {} × {mean}{}",
+            count(calls),
+            extent(scale)
+        )
+    })
 }
 
 /// The loops that ran, by the line where they are now.

@@ -19,12 +19,14 @@ mod details;
 mod diagnostics;
 mod explain;
 mod format;
+mod generated;
 mod heat;
 mod hints;
 mod hot;
 mod hover;
 mod kernel_rows;
 mod lenses;
+mod line_name;
 mod markdown;
 mod memory;
 mod place;
@@ -34,6 +36,7 @@ mod scale;
 mod sections;
 mod shown;
 mod status;
+mod triton;
 mod view;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Text in Markdown.
 
+use std::path::Path;
+
 /// `text` as it is, in running text and in table cells. What cannot be taken for a mark where it stands is not escaped: some
 /// editors show Markdown as it is.
 pub(crate) fn escape(text: &str) -> String {
@@ -37,6 +39,22 @@ pub(crate) fn code(text: &str) -> String {
         .collect::<String>()
         .replace('`', "'");
     format!("`{}`", text.trim().replace('|', "\\|"))
+}
+
+/// `name` as code that leads to a line of a file, as a `file:` URI whose fragment is the line: editors go there.
+pub(crate) fn link(name: &str, path: &Path, line: u32) -> String {
+    let path = path.to_string_lossy().replace('\\', "/");
+    let root = if path.starts_with('/') { "" } else { "/" };
+    let mut uri = format!("file://{root}");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b':' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    format!("[{}]({uri}#L{line})", code(name))
 }
 
 /// A table; `""` for an empty one. The first column is text, the others are numbers. Columns are padded: some editors

@@ -1,5 +1,7 @@
 //! What a hover says, as data; as Markdown, and as plain text.
 
+use std::path::{Path, PathBuf};
+
 use crate::markdown;
 
 /// A part of what is known about a line.
@@ -32,6 +34,8 @@ enum TextSpan {
     Strong(String),
     /// A name in code.
     Code(String),
+    /// A name in code, and where that is on this machine.
+    Link { name: String, path: PathBuf, line: u32 },
     /// The end of a line.
     Break,
 }
@@ -71,6 +75,11 @@ impl RichText {
         self
     }
 
+    /// A line of a file on this machine by a name in code, for readers to go there.
+    pub(crate) fn link(name: String, path: &Path, line: u32) -> Self {
+        Self(vec![TextSpan::Link { name, path: path.to_owned(), line }])
+    }
+
     /// Adds another text.
     pub(crate) fn and_text(mut self, text: Self) -> Self {
         self.0.extend(text.0);
@@ -106,6 +115,7 @@ impl RichText {
             TextSpan::Verbatim(text) => markdown::escape(text),
             TextSpan::Strong(text) => format!("**{}**", markdown::escape(text)),
             TextSpan::Code(text) => markdown::code(text),
+            TextSpan::Link { name, path, line } => markdown::link(name, path, *line),
             TextSpan::Break => "  \n".to_owned(),
         };
         self.0.iter().map(span).collect()
@@ -116,7 +126,10 @@ impl RichText {
     pub fn plain(&self) -> String {
         let span = |span: &TextSpan| match span {
             TextSpan::Words(text) => text.clone(),
-            TextSpan::Verbatim(text) | TextSpan::Strong(text) | TextSpan::Code(text) => {
+            TextSpan::Verbatim(text)
+            | TextSpan::Strong(text)
+            | TextSpan::Code(text)
+            | TextSpan::Link { name: text, .. } => {
                 text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
             }
             TextSpan::Break => "\n".to_owned(),

@@ -134,8 +134,11 @@ pub struct LineBooks {
     pub avoidable_idle: Ns,
     /// Of `avoidable_idle`, what waits in steps caused; all of it where the recording has none.
     pub avoidable_in_steps: Ns,
-    /// What the line computed again for the backward pass, below `torch.utils.checkpoint`.
-    pub recompute: RecomputeTime,
+    /// What was computed in the forward pass and, because it was not kept, again for the backward pass: below
+    /// `torch.utils.checkpoint`, or by compiled code.
+    pub recompute: HostDeviceTime,
+    /// What compiled code computed in the backward pass: it is charged to the lines of the forward pass that it is the derivative of.
+    pub own_backward: HostDeviceTime,
     /// What the profiler itself did below the line.
     pub recording: RecordingCost,
     /// Device idle time during which the launching thread was here, by the rule of `cpu_own`.
@@ -178,6 +181,8 @@ pub struct LineBooks {
     pub waits: BTreeMap<LineKey, Ns>,
     /// The lines that replayed the graphs which were captured on this line: the share of `cuda_own` that each launched.
     pub replayed: BTreeMap<LineKey, Ns>,
+    /// The lines of generated files that call what the compiler made of this line, alone or with others: its part of each.
+    pub generated: BTreeMap<LineKey, HostDeviceTime>,
     /// Calls and operators for which several lines of the function are equally good: how many, by those lines in
     /// ascending order. Kept on the line of the function's definition, where they count.
     pub readings: BTreeMap<Vec<u32>, u64>,
@@ -224,6 +229,7 @@ impl LineBooks {
             avoidable_idle: _,
             avoidable_in_steps: _,
             recompute: _,
+            own_backward: _,
             recording: _,
             gpu_idle,
             launching: _,
@@ -244,6 +250,7 @@ impl LineBooks {
             callees: _,
             waits: _,
             replayed: _,
+            generated: _,
             readings: _,
             allocations: _,
             segments: _,
@@ -268,16 +275,16 @@ impl LineBooks {
     }
 }
 
-/// What was computed in the forward pass and, because it was not kept, again in the backward pass.
+/// A part of what a line was charged with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct RecomputeTime {
-    /// Of [`LineBooks::cpu_own`], the time in which something is computed again.
+pub struct HostDeviceTime {
+    /// Of [`LineBooks::cpu_own`].
     pub cpu: Ns,
-    /// Of [`LineBooks::cuda_own`], what was launched meanwhile.
+    /// Of [`LineBooks::cuda_own`].
     pub cuda: Ns,
 }
 
-impl RecomputeTime {
+impl HostDeviceTime {
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self { cpu, cuda } = other;
         self.cpu.gain(*cpu);

@@ -171,6 +171,7 @@ impl LineBooks {
             avoidable_idle,
             avoidable_in_steps,
             recompute,
+            own_backward,
             recording,
             gpu_idle,
             launching,
@@ -191,6 +192,7 @@ impl LineBooks {
             callees,
             waits,
             replayed,
+            generated,
             readings,
             allocations,
             segments,
@@ -222,6 +224,7 @@ impl LineBooks {
         self.avoidable_idle.gain(*avoidable_idle);
         self.avoidable_in_steps.gain(*avoidable_in_steps);
         self.recompute.merge(recompute);
+        self.own_backward.merge(own_backward);
         self.recording.merge(recording);
         self.gpu_idle.gain(*gpu_idle);
         self.launching.merge(launching);
@@ -243,6 +246,7 @@ impl LineBooks {
         merge_map(&mut self.callees, callees, Call::merge);
         merge_map(&mut self.waits, waits, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.replayed, replayed, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.generated, generated, |mine, theirs| mine.merge(theirs));
         merge_map(&mut self.readings, readings, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.allocations, allocations, Allocation::merge);
         merge_map(&mut self.patterns, patterns, PatternBooks::add);
@@ -363,12 +367,12 @@ mod tests {
 
     use crate::{
         Allocation, Arithmetic, Balance, Blocked, Bytes, Call, CollectiveCall, CollectiveKind,
-        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
-        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
-        ModuleKey, Ns, Operator, PathCollective, PathPiece, PathTime, Pattern, PatternBooks,
-        PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, RankPaths, RankShare,
-        Reason, RecomputeTime, RecordingCost, SegmentTime, SourceFile, SourceFit, StepPath,
-        ThreadKey, TimeRange,
+        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers,
+        HostDeviceTime, IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey,
+        LoopBooks, Metric, ModuleBooks, ModuleKey, Ns, Operator, PathCollective, PathPiece,
+        PathTime, Pattern, PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes,
+        RankCommunication, RankPaths, RankShare, Reason, RecordingCost, SegmentTime, SourceFile,
+        SourceFit, StepPath, ThreadKey, TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -434,7 +438,8 @@ mod tests {
                 idle_after_sync: ns(13),
                 avoidable_idle: ns(13),
                 avoidable_in_steps: ns(13),
-                recompute: RecomputeTime { cpu: ns(3), cuda: ns(7) },
+                recompute: HostDeviceTime { cpu: ns(3), cuda: ns(7) },
+                own_backward: HostDeviceTime { cpu: ns(2), cuda: ns(5) },
                 recording: RecordingCost { time: ns(2), in_steps: ns(2), idle: ns(14) },
                 gpu_idle: ns(14),
                 launching: Launching { launches: n(10), idle_host: ns(14), ..Launching::default() },
@@ -452,7 +457,8 @@ mod tests {
                 callers: [(caller.clone(), ns(4))].into(),
                 callees: [(name(), Call { calls: 2, cpu: ns(2) })].into(),
                 waits: [(caller.clone(), ns(11))].into(),
-                replayed: [(caller, ns(7))].into(),
+                replayed: [(caller.clone(), ns(7))].into(),
+                generated: [(caller, HostDeviceTime { cpu: ns(3), cuda: ns(7) })].into(),
                 readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: bytes(15), peak: Bytes(2), live: Bytes(3) })].into(),
                 patterns: [(Pattern::ZeroGrad, PatternBooks { count: n(3), cpu: ns(3), most: n(1), ..PatternBooks::default() })].into(),

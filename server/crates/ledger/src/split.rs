@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::portion::Portion;
 use crate::{
-    Allocation, Arithmetic, Bytes, Call, Kernel, Launching, LineBooks, Ns, Operator, PerStep,
-    RecomputeTime, RecordingCost, SegmentTime,
+    Allocation, Arithmetic, Bytes, Call, HostDeviceTime, Kernel, Launching, LineBooks, Ns,
+    Operator, PerStep, RecordingCost, SegmentTime,
 };
 
 fn each<K: Ord + Clone, V>(table: &BTreeMap<K, V>, share: impl Fn(&V) -> V) -> BTreeMap<K, V> {
@@ -41,6 +41,7 @@ impl LineBooks {
             avoidable_idle,
             avoidable_in_steps,
             recompute,
+            own_backward,
             recording,
             gpu_idle,
             launching,
@@ -61,6 +62,7 @@ impl LineBooks {
             callees,
             waits,
             replayed,
+            generated,
             readings,
             allocations,
             segments,
@@ -77,6 +79,10 @@ impl LineBooks {
                 time: time(spent),
                 bytes: bytes(moved),
             }
+        };
+        let host_device = |it: &HostDeviceTime| {
+            let HostDeviceTime { cpu, cuda } = it;
+            HostDeviceTime { cpu: time(cpu), cuda: time(cuda) }
         };
         let is_first = part == 0;
         Self {
@@ -101,10 +107,8 @@ impl LineBooks {
             idle_after_sync: time(idle_after_sync),
             avoidable_idle: time(avoidable_idle),
             avoidable_in_steps: time(avoidable_in_steps),
-            recompute: {
-                let RecomputeTime { cpu, cuda } = recompute;
-                RecomputeTime { cpu: time(cpu), cuda: time(cuda) }
-            },
+            recompute: host_device(recompute),
+            own_backward: host_device(own_backward),
             recording: {
                 let RecordingCost { time: spent, in_steps, idle } = recording;
                 RecordingCost { time: time(spent), in_steps: time(in_steps), idle: time(idle) }
@@ -187,6 +191,7 @@ impl LineBooks {
             }),
             waits: each(waits, time),
             replayed: each(replayed, time),
+            generated: each(generated, host_device),
             readings: if is_first { readings.clone() } else { BTreeMap::new() },
             allocations: each(allocations, |it| {
                 let Allocation { allocs, alloc, peak, live } = it;

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use compile_log::{CacheEntry, CachedFile, log_by_graphs};
+use ledger::SourceFit;
 use profile::Profile;
-use recorded::{TextsByFile, compiled_graph};
+use recorded::{
+    RecordedFile, RecordedSource, RecordedSources, TextsByFile, compiled_graph, is_inductor_file,
+};
 
 use crate::compile_logs::join_with_texts;
-use crate::user_code::is_inductor_file;
-use crate::{Input, InputKind, places, plain_file};
+use crate::{Input, InputKind, Run, places, plain_file};
 
 /// Entries of a cache that are looked at, at most, the newest first, and the bytes of each.
 const MAX_ENTRIES: usize = 1024;
@@ -65,22 +67,70 @@ pub(crate) fn join_cached_graphs(
     inputs
 }
 
+/// Notes where the generated files that the trace at `trace` names are, for readers who want to see them: those in a cache that may be read.
+pub(crate) fn find_generated_files(
+    files: &[RecordedFile],
+    sources: &mut RecordedSources,
+    root: &Path,
+    trace: &Path,
+) {
+    let by_folder = by_folder(files.iter().map(|it| it.path.as_str()));
+    if by_folder.is_empty() {
+        return;
+    }
+    let allowed = AllowedFolders::new(root, trace);
+    for (folder, wanted) in by_folder {
+        let Some(folder) = allowed.find(&folder, &wanted) else { continue };
+        for (stem, recorded) in wanted {
+            let path = generated_file(&folder, &stem);
+            if path.is_file()
+                && let Some(source) = sources.get(&recorded)
+            {
+                let source =
+                    RecordedSource { path: Some(path), fit: SourceFit::Fits, ..source.clone() };
+                sources.insert(&recorded, source);
+            }
+        }
+    }
+}
+
+/// The folders of caches that hold generated files of `run`, of those that may be read: their texts are not among the sources.
+#[must_use]
+pub fn compile_caches(run: &Run, root: &Path) -> BTreeSet<PathBuf> {
+    let files = run.merged.files.values().filter(|it| is_inductor_file(&it.recorded));
+    let folders: BTreeSet<&Path> =
+        files.filter_map(|it| it.path.as_ref()?.parent()?.parent()).collect();
+    if folders.is_empty() {
+        return BTreeSet::new();
+    }
+    // A ledger file may name any folder.
+    let trace = run.inputs.first().map(|it| it.path.as_path()).unwrap_or(root);
+    let allowed = AllowedFolders::new(root, trace);
+    let folders = folders.into_iter().filter_map(|it| it.canonicalize().ok());
+    folders.filter(|it| allowed.is_allowed(it)).collect()
+}
+
 /// By folder of a cache, as the trace spells it: the stems of its generated files that no log names, with their paths as recorded.
 fn unknown_files(profile: &Profile) -> BTreeMap<PathBuf, BTreeMap<String, String>> {
     let known: BTreeSet<&str> =
         profile.generated.iter().map(|it| profile.strings.get(it.path)).collect();
+    let paths =
+        profile.strings.iter().filter_map(|(_, text)| Some(&text[..text.find(".py(")? + 3]));
+    by_folder(paths.filter(|it| !known.contains(it)))
+}
+
+/// The generated files among `paths`: by folder of their cache, the paths by stem.
+fn by_folder<'a>(
+    paths: impl Iterator<Item = &'a str>,
+) -> BTreeMap<PathBuf, BTreeMap<String, String>> {
     let mut found: BTreeMap<PathBuf, BTreeMap<String, String>> = BTreeMap::new();
-    for (_, text) in profile.strings.iter() {
-        let Some(path) = text.find(".py(").map(|end| &text[..end]) else { continue };
+    for path in paths.filter(|it| is_inductor_file(it)) {
         let mut parts = path.rsplitn(3, ['/', '\\']);
-        let (stem, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let cache = parts.next().unwrap_or_default();
-        if is_inductor_file(folder, stem) {
-            let file = format!("{path}.py");
-            if !known.contains(file.as_str()) {
-                found.entry(PathBuf::from(cache)).or_default().insert(stem.to_owned(), file);
-            }
-        }
+        let (Some(file), Some(_), Some(cache)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let stem = file.strip_suffix(".py").unwrap_or(file);
+        found.entry(PathBuf::from(cache)).or_default().insert(stem.to_owned(), path.to_owned());
     }
     found
 }

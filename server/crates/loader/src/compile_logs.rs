@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use attribution::join_compile_log;
 use compile_log::CompileLogReader;
 use profile::{CompileLog, Profile, WarningKind, Warnings};
-use recorded::{TextOrigin, TextThatRan, TextsByFile, is_compiled_range};
+use recorded::{TextOrigin, TextThatRan, TextsByFile, is_compiled_range, is_generated_file};
 
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Opened};
 use crate::panics::caught;
-use crate::user_code::is_generated_file;
 use crate::{Error, Input, InputKind, blocks, names, places, walk};
 
 /// What PyTorch calls its logs begins so.

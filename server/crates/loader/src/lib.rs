@@ -69,6 +69,7 @@ pub use attribution::StackOptions;
 pub use cache_folder::{
     CacheContents, CacheUsage, cache_contents, cache_fault, cache_folder, clear_cache,
 };
+pub use compile_cache::compile_caches;
 pub use description::RecordingDescription;
 pub use device_memory::MemoryHistory;
 pub use discover::DiscoveredRun;

@@ -31,7 +31,7 @@ use trace_reader::{SpeculativeReader, Trace, TraceBegin, TraceLists, TraceReader
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
-use crate::compile_cache::join_cached_graphs;
+use crate::compile_cache::{find_generated_files, join_cached_graphs};
 use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::git_repository::commit_id;
@@ -709,6 +709,8 @@ impl<'a> LoadContext<'a> {
         let mut made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
         let calls = |files: &BTreeSet<&str>| recorded_calls(&trace.profile, files);
         self.finder.arrange(&made_from.files, &mut made_from.sources, calls);
+        let root = &self.options.root;
+        find_generated_files(&made_from.files, &mut made_from.sources, root, &file.path);
         let sources = &made_from.sources;
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {

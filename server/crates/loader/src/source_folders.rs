@@ -41,6 +41,13 @@ impl SourceFolders {
         Self { folders: folders.collect() }
     }
 
+    /// These folders and `more`.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        self.folders.extend(Self::new(more).folders);
+        self
+    }
+
     /// The text of a source file. `None` if it is not there or cannot be read, and for everything that must not be
     /// read: what does not lie below one of the folders when all links are followed, is not named as Python sources
     /// and notebooks (Markdown too) are, is no regular file, or has more than 16 MiB.

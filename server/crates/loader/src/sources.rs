@@ -9,7 +9,7 @@ use ledger::SourceFit;
 use pysource::{LineIndex, Module, NotebookCell, may_have_text_cells};
 use recorded::{
     CallsByFile, RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
-    TextsByFile,
+    TextsByFile, is_generated_file,
 };
 
 use crate::file_identity::FileIdentity;
@@ -19,8 +19,7 @@ use crate::recorded_at::RecordedAt;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
 use crate::stable_hash::StableHash;
 use crate::user_code::{
-    MinePattern, after_library_folder, is_generated_file, is_in_library_folder, is_plumbing,
-    looks_like_library,
+    MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
 };
 use crate::{LoadOptions, SourceMapping, python_environment, walk};
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
-use recorded::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY};
+use recorded::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY, is_generated};
 
 /// A pattern of recorded paths whose files count as the user's code although they are in a library folder.
 ///
@@ -103,35 +103,6 @@ pub(crate) fn is_plumbing(path: &str) -> bool {
     is_generated(path)
         || !is_package
         || [&STANDARD_LIBRARY, &PLUMBING_PACKAGES].iter().any(|names| names.contains(top))
-}
-
-/// Whether a file was written by a compiler: `<string>`, what Inductor and Triton keep in their caches, and what
-/// `torch.fx` names `fx_generated__*.py`. Inductor's files are `XY/cWXY….py` with 51 characters of base 32 after the `c`,
-/// where the folder is the second and third character of the name; caches can be anywhere. PyTorch Geometric writes the passing of
-/// messages of each class into a temporary file, `torch_geometric.nn.conv.….py`.
-fn is_generated(path: &str) -> bool {
-    let path = path.replace('\\', "/");
-    let mut names = path.rsplit('/');
-    let (file, folder) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-    let stem = file.strip_suffix(".py").unwrap_or(file);
-    path.starts_with('<')
-        || is_inductor_file(folder, stem)
-        || stem.starts_with("fx_generated__")
-        || stem.starts_with("torch_geometric.")
-        || names.any(|folder| folder.starts_with("torchinductor_"))
-        || path.contains("/triton/cache/")
-        || path.contains("/.triton/cache/")
-}
-
-/// Whether Inductor calls a file so, in such a folder of its cache.
-pub(crate) fn is_inductor_file(folder: &str, stem: &str) -> bool {
-    let is_base_32 = |it: &str| it.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'2'..=b'7'));
-    stem.len() == 52 && stem.starts_with('c') && is_base_32(stem) && stem.get(1..3) == Some(folder)
-}
-
-/// Whether a file was written by a compiler as a file with a path.
-pub(crate) fn is_generated_file(path: &str) -> bool {
-    !path.starts_with('<') && is_generated(path)
 }
 
 /// The top-level module of a path relative to a library folder.

@@ -101,7 +101,9 @@ impl LoadedRecording {
         options: LoadOptions,
         before: Option<&Self>,
     ) -> Self {
-        let (sites, sources) = (loader::library_roots(&options), loader::source_folders(&options));
+        let sites = loader::library_roots(&options);
+        let sources = loader::source_folders(&options);
+        let sources = sources.and(loader::compile_caches(&run, &options.root));
         let mut texts: HashMap<String, Option<TextThatRan>> = HashMap::new();
         let (mut by_path, mut cells) = (HashMap::new(), HashMap::new());
         if let Some(before) = before.filter(|it| it.signature == signature) {

@@ -113,6 +113,12 @@ quantities! {
     /// Of [`Self::CudaOwn`], what was computed again in the backward pass.
     CudaRecompute: "cuda_recompute", Ns, "CUDA, recomputed", "recompute",
         |it| it.recompute.cuda.0, StepsOfQuantity::Unknown;
+    /// Of [`Self::CpuOwn`], the backward pass of compiled code.
+    CpuOwnBackward: "cpu_own_backward", Ns, "CPU, compiled backward", "backward",
+        |it| it.own_backward.cpu.0, StepsOfQuantity::Unknown;
+    /// Of [`Self::CudaOwn`], the backward pass of compiled code.
+    CudaOwnBackward: "cuda_own_backward", Ns, "CUDA, compiled backward", "backward",
+        |it| it.own_backward.cuda.0, StepsOfQuantity::Unknown;
     /// Thread time in waits for a device.
     Wait: "sync", Ns, "wait for the GPU", "gpu wait",
         |it| it.sync.0, StepsOfQuantity::Each(|it| it.sync);

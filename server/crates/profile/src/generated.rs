@@ -26,6 +26,9 @@ pub struct GeneratedCall {
     /// Where they were inferred from the graph of operations: by origin, the number of a run of operations of the kernel that follow one
     /// another in the graph. Empty where the compiler noted the origins.
     pub runs: Vec<u32>,
+    /// Whether all that it computes was computed before, in the forward pass, and is computed again for the backward pass. False where no
+    /// graph says so.
+    pub is_recomputed: bool,
 }
 
 impl GeneratedCall {
@@ -55,6 +58,8 @@ pub struct CompiledLine {
 pub struct GeneratedFile {
     /// Path as logged; in a [`crate::Profile`] as the trace spells it.
     pub path: StrId,
+    /// Whether it was made of the graph of a backward pass.
+    pub is_backward: bool,
     /// The texts of lines in [`GeneratedCall::origins`], where they are known, each line once.
     pub lines: Vec<CompiledLine>,
     /// The calls of kernels whose origins are known, in the order of lines; their lines do not overlap.

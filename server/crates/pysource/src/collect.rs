@@ -89,6 +89,7 @@ fn module_function(lines: &LineIndex) -> Function {
         parent: None,
         is_generator: false,
         decoration: Decoration::default(),
+        is_triton_kernel: false,
     }
 }
 
@@ -403,6 +404,7 @@ impl Collector<'_> {
             function.def_line = self.lines.line(name.start().to_usize());
             function.first_line = self.lines.line(decorator.expression.start().to_usize());
             function.decoration = decoration(decorators);
+            function.is_triton_kernel = decorators.iter().any(compiles_for_triton);
         }
         outer
     }
@@ -430,6 +432,7 @@ impl Collector<'_> {
             parent: Some(self.scope),
             is_generator: kind == FunctionKind::GenExpr,
             decoration: Decoration::default(),
+            is_triton_kernel: false,
         });
         std::mem::replace(&mut self.scope, self.functions.len() - 1)
     }
@@ -456,6 +459,15 @@ fn decoration(decorators: &[Decorator]) -> Decoration {
         }
     }
     decoration
+}
+
+/// Whether a decorator is `triton.jit` or `gluon.jit`, with arguments or without.
+fn compiles_for_triton(decorator: &Decorator) -> bool {
+    let it = &decorator.expression;
+    let it = it.as_call_expr().map_or(it, |call| &call.func);
+    it.as_attribute_expr().is_some_and(|it| {
+        it.attr.as_str() == "jit" && matches!(last_name(&it.value), Some("triton" | "gluon"))
+    })
 }
 
 /// Whether an expression is the name `self`.

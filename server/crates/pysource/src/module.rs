@@ -48,6 +48,8 @@ pub struct Function {
     pub is_generator: bool,
     /// What its decorators make of it.
     pub decoration: Decoration,
+    /// Whether it is compiled for the device by Triton (`@triton.jit`): a kernel of its name, or a function that kernels call.
+    pub is_triton_kernel: bool,
 }
 
 /// What the decorators of a function or class make of it, as far as their names say.

@@ -1,7 +1,7 @@
 //! What the events of a recording say by themselves, before anything is charged to a line.
 //!
 //! *Owns*: how frames, callers and call stacks are spelled (`frames`); the files that a recording names (`files`) and what
-//! is known about them (`sources`); the order of host events (`order`) and the steps (`steps`); which call launched a
+//! is known about them (`sources`), which of them a compiler wrote (`generated_files`); the order of host events (`order`) and the steps (`steps`); which call launched a
 //! device event (`launches`) and which left none (`missing`), which steps of a begin are whole (`first_steps`), whether times are whole microseconds (`microseconds`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
 //! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean; the top-level names of known packages (`packages`).
 //!
@@ -13,6 +13,7 @@
 mod files;
 mod first_steps;
 mod frames;
+mod generated_files;
 mod idle_gaps;
 mod kernel_classes;
 mod kernel_names;
@@ -34,6 +35,7 @@ pub use frames::{
     Frame, compiled_graph, function_of, is_compiled_range, is_path_of, is_python, parse_caller,
     provenance,
 };
+pub use generated_files::{is_generated, is_generated_file, is_inductor_file};
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps, KERNEL_GAP};
 pub use kernel_classes::KernelClasses;
 pub use kernel_names::telling_parts;

@@ -520,7 +520,7 @@ mod tests {
     use super::*;
 
     use expect_test::expect;
-    use ledger::{RankShare, RankShares, RecomputeTime, SourceFile};
+    use ledger::{HostDeviceTime, RankShare, RankShares, SourceFile};
     use loader::Run;
 
     use crate::testing::{recording, sources, training};
@@ -659,7 +659,7 @@ mod tests {
         run.merged.files.insert(twin.recorded.clone(), twin);
         let mut books =
             run.merged.lines[&LineKey { file: "train.py".to_owned(), line: 17 }].clone();
-        books.recompute = RecomputeTime { cpu: Ns(1_000_000), cuda: Ns(2_000_500) };
+        books.recompute = HostDeviceTime { cpu: Ns(1_000_000), cuda: Ns(2_000_500) };
         run.merged.lines.insert(LineKey { file: "/home/me/train.py".to_owned(), line: 17 }, books);
         let text = csv(&run);
         let mine: Vec<&str> = text.lines().filter(|it| it.contains("train.py,17,")).collect();

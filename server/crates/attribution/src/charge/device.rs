@@ -8,6 +8,7 @@ use profile::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::compute_pass::ComputePass;
 use crate::event_stacks::EventStacks;
 use crate::names::Names;
 use crate::timeline_pass::TimelinePass;
@@ -167,6 +168,8 @@ pub(crate) struct DeviceCharges {
     pub(crate) cuda: Vec<Ns>,
     /// Of this, what was computed again.
     pub(crate) recomputed: Vec<Ns>,
+    /// Of this, what compiled code computed in the backward pass.
+    pub(crate) own_backward: Vec<Ns>,
     /// Of events whose launch is known but has no line.
     pub(crate) without_line: Ns,
     /// Of events whose launch is not in the recording.
@@ -219,8 +222,10 @@ pub(crate) fn charge_devices(
             continue;
         };
         *grow_to(&mut charges.cuda, node.index()) += time;
-        if launch.is_some_and(|it| events.is_recomputed(it)) {
-            *grow_to(&mut charges.recomputed, node.index()) += time;
+        match launch.map(|it| events.pass(it)).unwrap_or_default() {
+            ComputePass::Forward => {}
+            ComputePass::Recompute => *grow_to(&mut charges.recomputed, node.index()) += time,
+            ComputePass::Backward => *grow_to(&mut charges.own_backward, node.index()) += time,
         }
         *grow_to(&mut charges.own, charged.index()) += time;
         if device.kind[row] == DeviceKind::Kernel {

@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
               knows better (`launch-bound`, `hot-loop`, `optimizer-single-tensor`, `data-parallel`) has reported the line. On a recording with devices the \
               device has to be idle meanwhile.",
     measure: "Time in Python frames and ranges below the line without what they call, and in built-in calls of at most 100 µs; functions of \
-              yours below it count on their own lines. What data loaders, `torch.compile`, the garbage collector and the profiler itself do is \
+              yours below it count on their own lines. What data loaders, `torch.compile` and the code that it generates, the garbage collector and the profiler itself do is \
               left out. With devices the cost is no more than their idle time while the line ran that no wait caused, a mean over the devices \
               of a rank. Per step.",
     thresholds: &[SHARE, CALLS, CALL, WARNING_SHARE],

@@ -66,10 +66,11 @@ fn find(device: &MemoryOfDevice<'_>, scale: &Scale<'_>, limits: &RuleLimits<'_>)
 /// What a line takes in the forward pass of the mean step, and what it takes again: on the device where anything runs there.
 fn times(device: &MemoryOfDevice<'_>, scale: &Scale<'_>, line: &LineKey) -> [Ns; 2] {
     let Some(books) = device.ledger.lines.get(line) else { return [Ns::ZERO; 2] };
-    let (own, again) = if device.ledger.totals.cuda == Ns::ZERO {
-        (books.cpu_own, books.recompute.cpu)
+    let (own, again, backward) = if device.ledger.totals.cuda == Ns::ZERO {
+        (books.cpu_own, books.recompute.cpu, books.own_backward.cpu)
     } else {
-        (books.cuda_own, books.recompute.cuda)
+        (books.cuda_own, books.recompute.cuda, books.own_backward.cuda)
     };
-    [own - again, again].map(|it| Ns(scale.mean(it.max(Ns::ZERO).as_f64()).round() as i64))
+    [own - again - backward, again]
+        .map(|it| Ns(scale.mean(it.max(Ns::ZERO).as_f64()).round() as i64))
 }

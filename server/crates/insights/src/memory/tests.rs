@@ -1,8 +1,8 @@
 //! Memory of a device, built by hand, to what the rules find.
 
 use ledger::{
-    Bytes, DeviceBooks, DeviceKey, DeviceMemory, Fragmentation, Held, Ledger, LineBooks, LineKey,
-    LineMemory, Ns, OutOfMemory, RecomputeTime, SegmentCalls, SegmentTime, StepMemory,
+    Bytes, DeviceBooks, DeviceKey, DeviceMemory, Fragmentation, Held, HostDeviceTime, Ledger,
+    LineBooks, LineKey, LineMemory, Ns, OutOfMemory, SegmentCalls, SegmentTime, StepMemory,
 };
 
 use crate::{Detail, MemoryKind, RuleOptions, Severity, find};
@@ -188,7 +188,7 @@ fn activations_that_wait_for_the_backward_pass_can_be_computed_again() {
     let mut with_trace = ledger(line.clone(), |_| ());
     assert_eq!(found(&with_trace), [("checkpoint-candidate", expected(Ns(0), Ns(0)))]);
     // What it takes is known from a trace: 2 steps, in which a part of it is checkpointed.
-    let recompute = RecomputeTime { cpu: Ns(40), cuda: Ns(0) };
+    let recompute = HostDeviceTime { cpu: Ns(40), cuda: Ns(0) };
     with_trace.steps = [(1, Ns(500)), (2, Ns(500))].into();
     let books = LineBooks { cpu_own: Ns(100), recompute, ..LineBooks::default() };
     with_trace.lines.insert(key(7), Box::new(books));

@@ -33,6 +33,7 @@ pub(super) fn of_lines(
         callees(&tables),
         other_lines(recording, "waits", "Waits for kernels of", &tables.waits),
         other_lines(recording, "replays", "Captured into a graph, replayed from", &tables.replays),
+        other_lines(recording, "generated", "Compiled into", &tables.generated),
         allocations(&tables),
         steps(&tables),
     ]);

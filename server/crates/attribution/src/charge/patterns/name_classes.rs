@@ -1,7 +1,7 @@
 //! What names of events mean to the patterns: each distinct name is looked at once.
 
 use profile::Profile;
-use recorded::Frame;
+use recorded::{Frame, is_inductor_file};
 
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(super) enum NameClass {
     CacheLookup,
     /// Compiled code runs, in its version with this number.
     CompiledRegion { frame: u32, version: u32 },
+    /// A frame in a file that Inductor generated.
+    Generated,
     /// The frame of the rest of a function after what could not be compiled, on the frame's line.
     Resumed,
     /// `nn.DataParallel.forward`.
@@ -152,6 +154,7 @@ fn of_frame(frame: &Frame<'_>, has_device: bool) -> NameClass {
         "replicate" | "scatter_kwargs" | "gather" if is_in("torch/nn/parallel/") => {
             NameClass::DataParallelPart
         }
+        _ if is_inductor_file(&file) => NameClass::Generated,
         _ => match function.strip_prefix("_single_tensor_") {
             Some(optimizer) if is_in("torch/optim/") && could_take_lists(optimizer, has_device) => {
                 NameClass::SingleTensor
@@ -192,6 +195,10 @@ mod tests {
             ("m.py(56): <resume in forward>", NameClass::Resumed),
             ("entire_backward_compile", NameClass::Compilation),
             ("Torch-Compiled Region: 3/12", NameClass::CompiledRegion { frame: 3, version: 12 }),
+            (
+                "/tmp/t/4z/c4z76kcfplyj6oqxvqvx3n4ydi6cfdyxkd3zmm3kxv4jn3vt5qnq.py(98): call",
+                NameClass::Generated,
+            ),
             ("torch/nn/parallel/data_parallel.py(163): forward", NameClass::DataParallel),
             ("torch/nn/parallel/replicate.py(88): replicate", NameClass::DataParallelPart),
             ("nn.Module: Conv2d_0", NameClass::Module),

@@ -89,6 +89,7 @@ struct Within {
     zero_grad: bool,
     data_loader: bool,
     compilation: bool,
+    generated: bool,
     data_parallel: bool,
     data_parallel_part: bool,
 }
@@ -114,6 +115,8 @@ struct StackedEvent {
     own_lines: Option<Box<OwnLines>>,
     /// Time of the events directly in it.
     children: Ns,
+    /// When it and all that began in it are over: what PyTorch's own ranges are around may end after them.
+    all_end: Ns,
     /// Python in it that no function of yours below it is charged with, and the calls that it was.
     python: (Ns, u64),
     /// Device time, and bytes from the host, of what was launched in it.
@@ -224,6 +227,7 @@ impl PatternWalk<'_, '_, '_> {
             NameClass::ZeroGrad => within.zero_grad = true,
             NameClass::DataLoader { .. } => within.data_loader = true,
             NameClass::Compilation => within.compilation = true,
+            NameClass::Generated => within.generated = true,
             NameClass::DataParallel => within.data_parallel = true,
             NameClass::DataParallelPart => within.data_parallel_part = true,
             _ => {}
@@ -248,6 +252,7 @@ impl PatternWalk<'_, '_, '_> {
             updates: None,
             own_lines,
             children: Ns::ZERO,
+            all_end: end,
             python: (Ns::ZERO, 0),
             cuda,
             uploaded,
@@ -332,7 +337,8 @@ impl PatternWalk<'_, '_, '_> {
             operator.falls_back = true;
         }
         if let Some(parent) = stack.last_mut() {
-            parent.children += open.end - open.start;
+            parent.children += open.all_end - open.start;
+            parent.all_end = parent.all_end.max(open.all_end);
             parent.cuda += open.cuda;
             parent.uploaded += open.uploaded;
             parent.ops += open.ops + u64::from(is_outermost);
@@ -396,13 +402,14 @@ impl PatternWalk<'_, '_, '_> {
         }
     }
 
-    /// Whether what an event does itself is no Python between operators: the thread only waits, the profiler is at work, or
-    /// a rule that knows better reports it.
+    /// Whether what an event does itself is no Python between operators: the thread only waits, the profiler is at work,
+    /// generated code runs kernels, which leave no event on a CPU, or a rule that knows better reports it.
     fn is_left_out(&self, thread: usize, open: &StackedEvent) -> bool {
         let within = open.within;
         self.is_idle[thread]
             || within.data_loader
             || within.compilation
+            || within.generated
             || open.class == NameClass::GarbageCollection
             || self.is_recording[self.events.stack_of[open.id.index()].index()]
     }

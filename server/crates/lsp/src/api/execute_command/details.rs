@@ -160,6 +160,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
         "callees": callees.collect::<Vec<_>>(),
         "waits": lines(places, &tables.waits),
         "replays": lines(places, &tables.replays),
+        "generated": lines(places, &tables.generated),
         "allocations": allocations.collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
         "sections": text.0.iter().map(section).collect::<Vec<_>>(),
