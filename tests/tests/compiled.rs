@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -335,7 +335,7 @@ fn generated_files_are_found_in_caches_that_may_be_read() {
     copy_folder(&kept().join("inductor_cache"), &place.join("inductor_cache"));
     let mut run = loaded(&[trace], false);
     let root = repository().join("fixtures/workloads");
-    let generated: Vec<String> = run
+    let generated: BTreeSet<String> = run
         .merged
         .lines_with_books()
         .flat_map(|(_, it)| it.generated.keys().map(|it| it.file.clone()))

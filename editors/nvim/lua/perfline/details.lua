@@ -60,7 +60,9 @@ end
 -- What torch.compile made of the line under the cursor.
 function M.generated()
   ask({}, function(details)
-    if #details.generated == 0 then return client.say('torch.compile made nothing of this line, or nothing says what') end
+    if #details.generated == 0 then
+      return client.say('torch.compile made nothing of this line, or nothing says what')
+    end
     require('perfline.pick')(hot.items(details.generated), 'Generated code')
   end)
 end

@@ -35,10 +35,13 @@ impl KernelOrigins {
     }
 }
 
-/// What the names of kernels begin with that are one operation: calls of libraries, and templates such as that of `flex_attention`.
-/// The log lists the stack of that operation first, and then those of what made its inputs (seen with PyTorch 2.11 and 2.15),
-/// which the kernel does not compute.
-const ONE_OPERATION: [&str; 3] = ["extern_kernels.", "torch.ops.", "triton_tem_"];
+/// Whether a kernel is one operation: a call of a library, a template such as that of `flex_attention`, or a kernel that the user wrote
+/// in Triton, whose name is that of its function. The log lists the stack of that operation first, and then those of what made its
+/// inputs (seen with PyTorch 2.11 and 2.15), which the kernel does not compute.
+fn is_one_operation(kernel: &str) -> bool {
+    let is_generated = ["cpp_", "triton_"].iter().any(|it| kernel.starts_with(it));
+    !is_generated || kernel.starts_with("triton_tem_")
+}
 
 /// Reads the payload of a record: `{"cpp_fused_add_0:2": ["  File \"t.py\", line 9, in forward\n    z = y * 2\n", …]}`.
 ///
@@ -51,9 +54,8 @@ pub(crate) fn read_origins(
     let kernels: serde_json::Map<String, Value> = serde_json::from_slice(payload)?;
     let mut origins = KernelOrigins::default();
     for (kernel, stacks) in kernels {
-        let is_one_operation = ONE_OPERATION.iter().any(|it| kernel.starts_with(it));
         let stacks = stacks.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let stacks = stacks.take(if is_one_operation { 1 } else { usize::MAX });
+        let stacks = stacks.take(if is_one_operation(&kernel) { 1 } else { usize::MAX });
         let mut of_kernel: Vec<Vec<OriginFrame>> = Vec::new();
         for stack in stacks {
             let frames = frames(stack, strings, &mut origins.texts);
@@ -104,11 +106,9 @@ mod tests {
         let stack =
             |line: u32| format!("\"  File \\\"t.py\\\", line {line}, in forward\\n    y\\n\"");
         let payload = format!(
-            "{{\"extern_kernels.convolution:3\": [{}, {}], \"triton_poi_fused_add_mul_0:4\": [{}, {}]}}",
-            stack(26),
-            stack(25),
-            stack(26),
-            stack(25),
+            "{{\"extern_kernels.convolution:3\": [{first}, {second}], \"triton_poi_fused_add_mul_0:4\": [{first}, {second}], \"scaled_add_0:5\": [{first}, {second}]}}",
+            first = stack(26),
+            second = stack(25),
         );
         let mut strings = Interner::default();
         let origins = read_origins(payload.as_bytes(), &mut strings).unwrap();
@@ -117,6 +117,7 @@ mod tests {
         };
         assert_eq!(lines("extern_kernels.convolution:3"), [26]);
         assert_eq!(lines("triton_poi_fused_add_mul_0:4"), [26, 25]);
+        assert_eq!(lines("scaled_add_0:5"), [26], "written in Triton");
         let texts = origins.lines(origins.by_kernel.values().flatten());
         let texts: Vec<(u32, &str)> =
             texts.iter().map(|it| (it.line, strings.get(it.text))).collect();
