@@ -97,7 +97,12 @@ OF_COMPILED = (
 )
 """What of such a record is kept. The rest is mostly the configuration of the compiler."""
 
-GRAPHS = (b'{"aot_forward_graph"', b'{"aot_backward_graph"', b'{"aot_inference_graph"')
+GRAPHS = (
+    b'{"aot_joint_graph"',
+    b'{"aot_forward_graph"',
+    b'{"aot_backward_graph"',
+    b'{"aot_inference_graph"',
+)
 """Begin the records with the graphs that code is generated for."""
 
 GRAPH_BREAK = b'"dynamo_graph_break_reason"'

@@ -53,6 +53,8 @@ pub(crate) struct GraphNode {
     pub(crate) item: Option<u32>,
     /// The place that asked for it: a row of [`AotGraph::places`].
     pub(crate) place: Option<usize>,
+    /// Whether that is another one than its own comment names.
+    pub(crate) is_corrected: bool,
     pub(crate) is_input: bool,
     /// Whether it is a number: a size that is not fixed.
     pub(crate) is_number: bool,
@@ -111,6 +113,28 @@ impl AotGraph {
         own.eq(names.iter().copied())
     }
 
+    /// Gives operations the places that they have in `joint`, the graph that this one was cut out of. Where PyTorch takes out an
+    /// operation that does nothing (`x * 1.0`), what it was done to gets the place of that (`torch/_inductor/fx_passes/joint_graph.py`). What is
+    /// copied over an input in the end has no place of its own in `joint`.
+    pub(crate) fn correct_places(&mut self, joint: &Self) {
+        let before: FxHashMap<&str, &GraphNode> =
+            joint.nodes.iter().map(|it| (it.name.as_str(), it)).collect();
+        for node in self.nodes.iter_mut().filter(|it| it.operator != "copy_") {
+            let same = before.get(node.name.as_str()).filter(|it| it.operator == node.operator);
+            let place = same.and_then(|it| it.place).map(|it| &joint.places[it]);
+            let (Some(place), Some(own)) = (place, node.place) else { continue };
+            if self.places[own] != *place {
+                node.place = Some(row_of(&mut self.places, place));
+                node.is_corrected = true;
+            }
+        }
+    }
+
+    /// Whether any operation was given another place than its comment names.
+    pub(crate) fn is_corrected(&self) -> bool {
+        self.nodes.iter().any(|it| it.is_corrected)
+    }
+
     /// Whether it is the graph of a backward pass: gradients of results are among its inputs.
     pub(crate) fn is_backward(&self) -> bool {
         self.inputs.iter().any(|&it| self.nodes[it].name.starts_with(GRADIENT))
@@ -125,6 +149,14 @@ impl AotGraph {
         let is_in = |it: &GraphNode| computed.get(it.name.as_str()) == Some(&it.operator.as_str());
         self.nodes.iter().map(is_in).collect()
     }
+}
+
+/// The row of a place, which is added if it is not there.
+fn row_of(places: &mut Vec<GraphPlace>, place: &GraphPlace) -> usize {
+    places.iter().position(|it| it == place).unwrap_or_else(|| {
+        places.push(place.clone());
+        places.len() - 1
+    })
 }
 
 #[derive(Default)]
@@ -169,11 +201,7 @@ impl GraphReader {
             Some(GraphPlace { file: file.to_owned(), line, function, text })
         };
         let Some(place) = place() else { return };
-        let places = &mut self.graph.places;
-        self.place = places.iter().position(|it| *it == place).or_else(|| {
-            places.push(place);
-            Some(places.len() - 1)
-        });
+        self.place = Some(row_of(&mut self.graph.places, &place));
     }
 
     /// `mul: "f32[8]cpu" = torch.ops.aten.mul.Tensor(y, 2);  y = None`

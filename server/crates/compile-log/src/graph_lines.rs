@@ -27,11 +27,19 @@ pub fn log_by_graphs(files: &[CachedFile]) -> CompileLog {
     for CachedFile { path, code, graphs } in files {
         let graphs: Vec<AotGraph> = graphs.iter().map(|it| AotGraph::parse(it)).collect();
         let path = log.strings.intern(path);
-        let file = lines_by_graph(path, code, &graphs, &mut log.strings);
+        let file = lines_by_graph(path, code, &graphs, &mut log.strings).map(|it| it.file);
         log.texts.extend(file.iter().map(|_| RecordedText { file: path, text: code.clone() }));
         log.files.extend(file);
     }
     log
+}
+
+/// What a graph says of a generated file.
+#[derive(Debug)]
+pub(crate) struct FileByGraph {
+    pub(crate) file: GeneratedFile,
+    /// By call, whether the compiler gave the operations that it stands for other places than they had.
+    is_corrected: Vec<bool>,
 }
 
 /// The file at `path`, whose text is `code`, by the last of `graphs` that has its inputs; `None` if none has, or no call is understood.
@@ -41,7 +49,7 @@ pub(crate) fn lines_by_graph(
     code: &str,
     graphs: &[AotGraph],
     strings: &mut Interner,
-) -> Option<GeneratedFile> {
+) -> Option<FileByGraph> {
     let wrapper = Wrapper::parse(code);
     let inputs: Vec<&str> = wrapper.inputs.iter().map(String::as_str).collect();
     let at = graphs.iter().rposition(|it| it.has_inputs(&inputs))?;
@@ -54,15 +62,21 @@ pub(crate) fn lines_by_graph(
         .map(|nodes| {
             let is_recomputed =
                 !is_in_forward.is_empty() && nodes.iter().all(|&it| is_in_forward[it]);
-            CallOrigins { is_recomputed, ..CallOrigins::of_nodes(nodes, graph, &frames) }
+            let mut with_place =
+                nodes.iter().map(|&it| &graph.nodes[it]).filter(|it| it.place.is_some());
+            let is_corrected = with_place.all(|it| it.is_corrected);
+            let origins = CallOrigins::of_nodes(nodes, graph, &frames);
+            CallOrigins { is_recomputed, is_corrected, ..origins }
         })
         .collect();
     let call = |&(first_line, last_line, call): &(u32, u32, usize)| {
-        let CallOrigins { stacks, runs, is_recomputed } =
+        let CallOrigins { stacks, runs, is_recomputed, is_corrected } =
             origins.get(call).filter(|it| !it.stacks.is_empty())?.clone();
-        Some(GeneratedCall { first_line, last_line, origins: stacks, runs, is_recomputed })
+        let call = GeneratedCall { first_line, last_line, origins: stacks, runs, is_recomputed };
+        Some((call, is_corrected))
     };
-    let calls: Vec<GeneratedCall> = wrapper.lines.iter().filter_map(call).collect();
+    let (calls, is_corrected): (Vec<GeneratedCall>, Vec<bool>) =
+        wrapper.lines.iter().filter_map(call).unzip();
     let mut line = |(place, &OriginFrame { file, line, .. }): (&GraphPlace, &OriginFrame)| {
         CompiledLine { file, line, text: strings.intern(&place.text) }
     };
@@ -70,22 +84,27 @@ pub(crate) fn lines_by_graph(
     lines.sort_by_key(|it| (it.file, it.line));
     lines.dedup();
     let is_backward = is_backward(code);
-    (!calls.is_empty()).then_some(GeneratedFile { path, is_backward, lines, calls })
+    let file = GeneratedFile { path, is_backward, lines, calls };
+    (!file.calls.is_empty()).then_some(FileByGraph { file, is_corrected })
 }
 
-/// `noted` with what `by_graph` adds: which calls compute again what was computed, and the calls of which nothing was noted. The compiler
-/// does not note all that it makes (of what is computed again in a backward pass, PyTorch 2.11 notes no product).
-pub(crate) fn with_graph(mut noted: GeneratedFile, by_graph: GeneratedFile) -> GeneratedFile {
+/// `noted` with what `by_graph` adds: which calls compute again what was computed, the places that single operations had, and the calls of
+/// which nothing was noted. The compiler does not note all that it makes (of what is computed again in a backward pass, PyTorch 2.11
+/// notes no product).
+pub(crate) fn with_graph(mut noted: GeneratedFile, by_graph: FileByGraph) -> GeneratedFile {
+    let FileByGraph { file: by_graph, is_corrected } = by_graph;
     let mut missing = Vec::new();
-    for call in by_graph.calls {
+    for (call, is_corrected) in by_graph.calls.into_iter().zip(is_corrected) {
         let next = noted.calls.partition_point(|of| of.last_line < call.first_line);
         match noted.calls.get_mut(next).filter(|of| of.first_line <= call.last_line) {
-            Some(of) => of.is_recomputed = call.is_recomputed,
+            Some(of) => {
+                of.is_recomputed = call.is_recomputed;
+                if is_corrected {
+                    correct(of, call);
+                }
+            }
             None => missing.push(call),
         }
-    }
-    if missing.is_empty() {
-        return noted;
     }
     noted.calls.extend(missing);
     noted.calls.sort_by_key(|it| it.first_line);
@@ -93,6 +112,18 @@ pub(crate) fn with_graph(mut noted: GeneratedFile, by_graph: GeneratedFile) -> G
     noted.lines.sort_by_key(|it| (it.file, it.line));
     noted.lines.dedup_by_key(|it| (it.file, it.line));
     noted
+}
+
+/// Gives `noted`, of one operation, the place that it has in `by_graph`. What called the function is the same for all of its lines.
+fn correct(noted: &mut GeneratedCall, by_graph: GeneratedCall) {
+    let ([stack], [place]) = (&mut noted.origins[..], &by_graph.origins[..]) else { return };
+    let (Some(last), [place]) = (stack.last_mut(), &place[..]) else { return };
+    if (last.file, last.function) == (place.file, place.function) {
+        *last = *place;
+    } else {
+        *stack = vec![*place];
+    }
+    noted.runs = by_graph.runs;
 }
 
 /// Whether a generated text was made of the graph of a backward pass: its inputs have the names that they have in the graph.
@@ -109,6 +140,8 @@ struct CallOrigins {
     runs: Vec<u32>,
     /// As [`GeneratedCall::is_recomputed`].
     is_recomputed: bool,
+    /// As in [`FileByGraph`].
+    is_corrected: bool,
 }
 
 impl CallOrigins {

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::aot_graph::AotGraph;
 use crate::code::{CodeReader, GeneratedCode, KernelLines};
-use crate::graph_lines::{is_backward, lines_by_graph, with_graph};
+use crate::graph_lines::{FileByGraph, is_backward, lines_by_graph, with_graph};
 use crate::origins::{KernelOrigins, read_origins};
 use crate::reasons::{graph_break, recompile_reason};
 use crate::record::{GraphKey, Record, RecordLine, may_be_used};
@@ -44,8 +44,10 @@ pub struct CompileLogReader {
     payload: Payload,
     codes: Vec<OutputCode>,
     stacks: Vec<KernelStacks>,
-    /// The texts of graphs of operations.
-    graphs: Vec<(GraphKey, String)>,
+    /// The texts of graphs of operations, by what they were made for, and whether they are of both passes.
+    graphs: FxHashMap<GraphKey, Vec<(bool, String)>>,
+    /// What was read of them.
+    parsed: FxHashMap<GraphKey, Vec<AotGraph>>,
     /// By the number of a function, the place of its last version in the table.
     last_compiles: FxHashMap<u32, usize>,
     /// What is in the table of breaks.
@@ -88,6 +90,7 @@ enum Payload {
     },
     Graph {
         graph: GraphKey,
+        is_joint: bool,
         text: Vec<u8>,
     },
     Break {
@@ -175,8 +178,8 @@ impl CompileLogReader {
             Ok(Some(Record::KernelStacks { graph })) => {
                 self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
             }
-            Ok(Some(Record::Graph { graph })) => {
-                self.payload = Payload::Graph { graph, text: Vec::new() };
+            Ok(Some(Record::Graph { graph, is_joint })) => {
+                self.payload = Payload::Graph { graph, is_joint, text: Vec::new() };
             }
             Ok(Some(Record::CompiledBackward { frame, time, phases })) => {
                 // It names the function by its number alone, after the function itself was compiled.
@@ -226,8 +229,9 @@ impl CompileLogReader {
             Payload::Code { path, graph, code } => {
                 self.codes.push(OutputCode { place, path, graph, code: code.finish() });
             }
-            Payload::Graph { graph, text } => {
-                self.graphs.push((graph, String::from_utf8_lossy(&text).into_owned()));
+            Payload::Graph { graph, is_joint, text } => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                self.graphs.entry(graph).or_default().push((is_joint, text));
             }
             Payload::Break { text } => {
                 let text = String::from_utf8_lossy(&text);
@@ -262,14 +266,15 @@ impl CompileLogReader {
             let noted = self.file_by_stacks(code);
             let is_whole =
                 noted.as_ref().is_some_and(|it| it.calls.len() == code.code.kernels.len());
-            // Only a graph says what a backward pass computes again.
-            let by_graph = match is_whole && !is_backward(&code.code.text) {
-                true => None,
-                false => self.file_by_graph(code),
-            };
+            // Only graphs say what a backward pass computes again, and which places are wrong.
+            let is_asked = !is_whole
+                || is_backward(&code.code.text)
+                || self.graphs_of(code.graph).iter().any(AotGraph::is_corrected);
+            let by_graph = if is_asked { self.file_by_graph(code) } else { None };
             let file = match (noted, by_graph) {
                 (Some(noted), Some(by_graph)) => with_graph(noted, by_graph),
-                (Some(file), None) | (None, Some(file)) => file,
+                (Some(file), None) => file,
+                (None, Some(by_graph)) => by_graph.file,
                 (None, None) => continue,
             };
             let text = RecordedText { file: code.path, text: code.code.text.clone() };
@@ -286,10 +291,31 @@ impl CompileLogReader {
     }
 
     /// A generated file with what the graph says that it was generated for; `None` if that says nothing.
-    fn file_by_graph(&mut self, code: &OutputCode) -> Option<GeneratedFile> {
-        let graphs = self.graphs.iter().filter(|(graph, _)| *graph == code.graph);
-        let graphs: Vec<AotGraph> = graphs.map(|(_, text)| AotGraph::parse(text)).collect();
-        lines_by_graph(code.path, &code.code.text, &graphs, &mut self.log.strings)
+    fn file_by_graph(&mut self, code: &OutputCode) -> Option<FileByGraph> {
+        self.graphs_of(code.graph);
+        let graphs = self.parsed.get(&code.graph)?;
+        lines_by_graph(code.path, &code.code.text, graphs, &mut self.log.strings)
+    }
+
+    /// The graphs that code is generated for, in the order of the log, with the places that operations had before the graph of both
+    /// passes was cut.
+    fn graphs_of(&mut self, key: GraphKey) -> &[AotGraph] {
+        let texts = self.graphs.get(&key).map(Vec::as_slice).unwrap_or_default();
+        self.parsed.entry(key).or_insert_with(|| {
+            let (mut graphs, mut joint) = (Vec::new(), None);
+            for (is_joint, text) in texts {
+                let mut graph = AotGraph::parse(text);
+                if *is_joint {
+                    joint = Some(graph);
+                    continue;
+                }
+                if let Some(joint) = &joint {
+                    graph.correct_places(joint);
+                }
+                graphs.push(graph);
+            }
+            graphs
+        })
     }
 
     /// A generated file with what was logged of its kernels; `None` if nothing was.

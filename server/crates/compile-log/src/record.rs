@@ -55,6 +55,8 @@ pub(crate) enum Record {
     Graph {
         /// What it was made for.
         graph: GraphKey,
+        /// Whether it is that of both passes, before it was cut.
+        is_joint: bool,
     },
     /// A function was compiled.
     Compiled(Compiled),
@@ -131,7 +133,7 @@ fn phases(metrics: &Value, time: Ns, backend: &str) -> CompilePhases {
 }
 
 /// What was compiled: the numbers of the function, of its version, and of the attempt; -1 where there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct GraphKey {
     frame: i64,
     version: i64,
@@ -150,11 +152,14 @@ pub(crate) fn may_be_used(json: &[u8]) -> bool {
 
 fn is_graph(json: &[u8]) -> bool {
     let name = json.strip_prefix(b"{\"").unwrap_or_default();
-    GRAPHS.iter().any(|it| name.starts_with(it.as_bytes()))
+    GRAPHS.iter().chain([&JOINT_GRAPH]).any(|it| name.starts_with(it.as_bytes()))
 }
 
 /// Records with the graphs that code is generated for.
 const GRAPHS: [&str; 3] = ["aot_forward_graph", "aot_backward_graph", "aot_inference_graph"];
+
+/// The record with the graph that those of both passes are cut out of.
+const JOINT_GRAPH: &str = "aot_joint_graph";
 
 /// Name of the artifact with the reason of a graph break.
 const GRAPH_BREAK: &str = "dynamo_graph_break_reason";
@@ -190,8 +195,9 @@ impl Record {
             });
             return Ok(path.map(|path| Self::OutputCode { path, graph }));
         }
-        if GRAPHS.iter().any(|it| value.get(it).is_some()) {
-            return Ok(Some(Self::Graph { graph }));
+        let is_joint = value.get(JOINT_GRAPH).is_some();
+        if is_joint || GRAPHS.iter().any(|it| value.get(it).is_some()) {
+            return Ok(Some(Self::Graph { graph, is_joint }));
         }
         if let Some(metrics) = value.get("compilation_metrics") {
             return Ok(Compiled::parse(metrics, graph.frame).map(Self::Compiled));

@@ -215,6 +215,41 @@ fn what_a_backward_pass_computes_again_is_what_the_forward_pass_computes() {
     }
 }
 
+/// `relu` stands for what is left of `x * 1.0`: PyTorch takes it out after the graph of both passes was logged, and gives its place to the product.
+#[test]
+fn operations_have_the_places_that_they_had_before_the_graph_was_cut() {
+    let graph = |key: &str, line_of_product: u32| {
+        let text = format!(
+            "def forward(self, a: \"f32[8, 8]\", b: \"f32[8, 8]\", c: \"f32[8]\"):
+    # File: /w/t.py:{line_of_product} in forward, code: h = torch.addmm(c, a, b)
+    addmm: \"f32[8, 8]\" = torch.ops.aten.addmm.default(c, a, b);  a = b = c = None
+    # File: /w/t.py:9 in forward, code: return h.relu()
+    relu: \"f32[8, 8]\" = torch.ops.aten.relu.default(addmm)
+    return (relu,)"
+        );
+        record(&format!(r#"{{"{key}": {{}}, "frame_id": 0}}"#), &text)
+    };
+    let text = code(PATH, 0)
+        .replace("args.clear()", "a, b, c = args")
+        .replace("extern_kernels.addmm(a, b, out=buf0)", "extern_kernels.addmm(c, a, b, out=buf0)");
+    let outer = r#"["  File \"/w/t.py\", line 20, in run\n    f(x)\n  File \"/w/t.py\", line 8, in forward\n    x\n"]"#;
+    let stacks = stacks(0, [7, 8, 9]);
+    let at = stacks.find("\"extern_kernels.addmm:1\": ").unwrap();
+    let end = at + stacks[at..].find(']').unwrap() + 1;
+    let stacks = format!("{}\"extern_kernels.addmm:1\": {outer}{}", &stacks[..at], &stacks[end..]);
+    let found = |joint: &str| {
+        let forward = graph("aot_forward_graph", 8);
+        let (log, warnings) = read([joint, &forward, &text, &stacks].concat().as_bytes());
+        assert!(warnings.is_empty());
+        let product = log.files[0].calls.iter().find(|it| it.first_line == 8).unwrap();
+        let lines: Vec<u32> = product.origins[0].iter().map(|it| it.line).collect();
+        (lines, product.is_inferred())
+    };
+    assert_eq!(found(""), (vec![20, 8], false));
+    assert_eq!(found(&graph("aot_joint_graph", 8)), (vec![20, 8], false));
+    assert_eq!(found(&graph("aot_joint_graph", 3)), (vec![20, 3], true));
+}
+
 #[test]
 fn file_names_may_be_numbers() {
     let name = record(&format!(r#"{{"str": ["{PATH}", 3]}}"#), "");

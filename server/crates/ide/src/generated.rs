@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ledger::{HostDeviceTime, Ledger, LineBooks, LineKey, Ns};
-use metrics::numbers::{duration, percent};
+use metrics::numbers::duration;
 
 use crate::line_name::line_name;
 use crate::place::{Placed, PlacedSource, base_name};
@@ -47,9 +47,9 @@ pub(crate) fn section(
         if parts.len() < 2 {
             return text.and(format!(" ({time_text})"));
         }
-        let share = percent(time.as_f64() / all.as_f64());
+        let all = duration(scale.mean(all.as_f64()));
         let others = parts.iter().filter(|(it, _)| *it != here).map(|(it, _)| it);
-        text.and(format!(" ({time_text}, {share} of it: fused with "))
+        text.and(format!(" ({time_text} of {all}, fused with "))
             .and_text(names(source, others))
             .and(")")
     });
@@ -72,12 +72,14 @@ fn made_from(
     here: &LineKey,
 ) -> Option<LineSection> {
     let mut parts = parts(source.ledger, here);
+    if parts.is_empty() {
+        return None;
+    }
     parts.sort_by_key(|(line, time)| (Reverse(*time), line.clone()));
     let texts = parts.iter().map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let text = RichText::words("Made from ").and_text(RichText::joined(texts, ", ")).and(".");
-    paragraph(text).filter(|_| !parts.is_empty())
+    paragraph(RichText::words("Made from ").and_text(RichText::joined(texts, ", ")).and("."))
 }
 
 /// The lines that a generated line was made from, with the time of each in it.
@@ -153,11 +155,11 @@ mod tests {
         let of = |fixture: &Fixture, line| said(&fixture.source(), line);
         assert_eq!(
             of(&fixture, 4),
-            "Compiled into `c4z76kcf….py:105` (1 ms, 50 % of it: fused with line 6)."
+            "Compiled into `c4z76kcf….py:105` (1 ms of 2 ms, fused with line 6)."
         );
         assert_eq!(
             of(&fixture, 6),
-            "Compiled into `c4z76kcf….py:131` (3 ms), `c4z76kcf….py:105` (1 ms, 50 % of it: fused with line 4)."
+            "Compiled into `c4z76kcf….py:131` (3 ms), `c4z76kcf….py:105` (1 ms of 2 ms, fused with line 4)."
         );
         assert_eq!(of(&fixture, 5), "");
         let path = Some(PathBuf::from("/tmp/a b/c.py"));

@@ -21,7 +21,7 @@ pub struct GeneratedCall {
     /// Last line.
     pub last_line: u32,
     /// The stacks of the operations that were fused into the kernel, in the order of the log, each outermost frame first. One that
-    /// was inferred has the innermost frame alone: graphs name no other.
+    /// was inferred mostly has the innermost frame alone: graphs name no other.
     pub origins: Vec<Vec<OriginFrame>>,
     /// Where they were inferred from the graph of operations: by origin, the number of a run of operations of the kernel that follow one
     /// another in the graph. Empty where the compiler noted the origins.
