@@ -221,23 +221,27 @@ fn metrics(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
 /// The own time of a line of which a part is of the backward pass, computed again or compiled: what of it is the forward pass, what
 /// is computed again, and what the backward pass takes, with that of its backward nodes.
 fn passes(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
-    let value = |quantity: Quantity| scale.value(quantity, &placed.books);
-    let on_device = [Quantity::CudaRecompute, Quantity::CudaOwnBackward];
-    let (own, again, compiled) = match on_device.into_iter().any(|it| scale.is_present(it)) {
-        true => (Quantity::CudaOwn, Quantity::CudaRecompute, Quantity::CudaOwnBackward),
-        false => (Quantity::CpuOwn, Quantity::CpuRecompute, Quantity::CpuOwnBackward),
-    };
-    let [again, compiled] = [value(again)?, value(compiled)?];
+    let value = |quantity: Quantity| scale.value(quantity, &placed.books).unwrap_or(0.0);
+    let on_host = [Quantity::CpuOwn, Quantity::CpuRecompute, Quantity::CpuOwnBackward];
+    let on_device = [Quantity::CudaOwn, Quantity::CudaRecompute, Quantity::CudaOwnBackward];
+    // Most lines have none: all lines are looked at only for those that do.
+    let has_any = |of: [Quantity; 3]| of[1..].iter().any(|&it| 0.0 < value(it));
+    if !has_any(on_host) && !has_any(on_device) {
+        return None;
+    }
+    let is_on_device = on_device[1..].iter().any(|&it| scale.is_present(it));
+    let quantities = if is_on_device { on_device } else { on_host };
+    let [own, again, compiled] = quantities.map(value);
     if again <= 0.0 && compiled <= 0.0 {
         return None;
     }
-    let forward = (value(own)? - again - compiled).max(0.0);
-    let backward = compiled + value(scale.backward()).unwrap_or(0.0);
+    let forward = (own - again - compiled).max(0.0);
+    let backward = compiled + value(scale.backward());
     let parts = [("forward", forward), ("recomputed", again), ("backward", backward)];
     let parts = parts.into_iter().filter(|(name, time)| 0.0 < *time || *name == "forward");
     let parts = parts.map(|(name, time)| format!("{name} {}", duration(time)));
     let parts = parts.collect::<Vec<_>>().join(" · ");
-    paragraph(RichText::words(format!("{} by pass: {parts}", own.label())))
+    paragraph(RichText::words(format!("{} by pass: {parts}", quantities[0].label())))
 }
 
 /// What a line costs beside what it cost in the baseline.
