@@ -8,6 +8,9 @@ import { evidenceMeaning, metricName, stepName } from './wording';
 /** Of the bars for the steps, in pixels. */
 const SPARK_HEIGHT = 18;
 
+/** Lines of generated code that are shown. */
+const MAX_GENERATED = 8;
+
 export function emptyHtml(text: string): string {
   return `<p class="empty">${escape(text)}</p>`;
 }
@@ -25,7 +28,7 @@ export function detailsHtml(details: Details): string {
     places(vscode.l10n.t('Called from'), callers, 0, (it) => it.shareText),
     callees(details),
     places(vscode.l10n.t('Waits for kernels of'), waits, callers.length),
-    places(vscode.l10n.t('Compiled into'), generated, callers.length + waits.length, (it) => it.shareText),
+    compiled(generated, callers.length + waits.length),
     allocations(details),
     '</section>',
     '</div>',
@@ -199,6 +202,14 @@ function allocations({ allocations }: Details): string {
     escape(it.texts.live),
   ]);
   return table(head, rows);
+}
+
+/** The costliest of the generated lines: a line of yours is part of a hundred and more. */
+function compiled(generated: Details['generated'], first: number): string {
+  const shown = generated.slice(0, MAX_GENERATED);
+  const more = generated.length - shown.length;
+  const rest = more > 0 ? `<p class="note">${escape(vscode.l10n.t('and {0} lines that cost less', more))}</p>` : '';
+  return places(vscode.l10n.t('Compiled into'), shown, first, (it) => it.shareText) + rest;
 }
 
 /** Places to go to: the script sends the extension the number of the one that was clicked. */

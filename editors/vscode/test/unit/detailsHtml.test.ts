@@ -125,6 +125,15 @@ test('what is known of a line', () => {
   assert.match(html, /Compiled into.*<a href="#" data-index="2">cab\.py:46<\/a>/s);
 });
 
+test('of much generated code the costliest lines are shown', () => {
+  const names = Array.from({ length: 20 }, (_, at) => `c${at}.py`);
+  const generated = names.flatMap((file) => DETAILS.generated.map((it) => ({ ...it, file })));
+  const html = detailsHtml({ ...DETAILS, generated });
+  assert.match(html, /c7\.py:46<\/a>/);
+  assert.doesNotMatch(html, /c8\.py/);
+  assert.match(html, /and 12 lines that cost less/);
+});
+
 test('text is escaped, and nothing needs what the policy of the page forbids', () => {
   for (const html of [detailsHtml(DETAILS), emptyHtml('<b>"x"</b>')]) {
     assert.doesNotMatch(html, /<script|<b>|style=| on\w+=/);

@@ -58,6 +58,7 @@ pub use hints::{Hint, hints, tooltips};
 pub use hot::{CurrentLine, HotLine, HotRest, HotSum, hot_lines, hot_quantity, hot_rest, hot_sums};
 pub use hover::{Hover, HoverText, RunKnowledge, hover};
 pub use lenses::{Lens, lenses};
+pub use markdown::uri_reference;
 pub use place::{LazyModule, PlacedSource, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
 pub use rules::compiler::recompile_cause;

@@ -43,18 +43,24 @@ pub(crate) fn code(text: &str) -> String {
 
 /// `name` as code that leads to a line of a file, as a `file:` URI whose fragment is the line: editors go there.
 pub(crate) fn link(name: &str, path: &Path, line: u32) -> String {
-    let path = path.to_string_lossy().replace('\\', "/");
+    let path = uri_reference(&path.to_string_lossy());
     let root = if path.starts_with('/') { "" } else { "/" };
-    let mut uri = format!("file://{root}");
-    for byte in path.bytes() {
+    format!("[{}](file://{root}{path}#L{line})", code(name))
+}
+
+/// A path as a relative reference (RFC 3986), with `/` between its parts.
+#[must_use]
+pub fn uri_reference(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.replace('\\', "/").bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b':' => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
                 uri.push(char::from(byte));
             }
-            _ => uri += &format!("%{byte:02X}"),
+            byte => uri.push_str(&format!("%{byte:02X}")),
         }
     }
-    format!("[{}]({uri}#L{line})", code(name))
+    uri
 }
 
 /// A table; `""` for an empty one. The first column is text, the others are numbers. Columns are padded: some editors

@@ -43,7 +43,7 @@ pub(crate) fn join_cached_graphs(
     trace: &Path,
     rank: u32,
 ) -> Vec<Input> {
-    let allowed = AllowedFolders::new(root, trace);
+    let allowed = AllowedFolders::new(root, folder_of(trace));
     let mut inputs = Vec::new();
     for (folder, wanted) in unknown_files(profile) {
         let Some(folder) = allowed.find(&folder, &wanted) else { continue };
@@ -78,7 +78,7 @@ pub(crate) fn find_generated_files(
     if by_folder.is_empty() {
         return;
     }
-    let allowed = AllowedFolders::new(root, trace);
+    let allowed = AllowedFolders::new(root, folder_of(trace));
     for (folder, wanted) in by_folder {
         let Some(folder) = allowed.find(&folder, &wanted) else { continue };
         for (stem, recorded) in wanted {
@@ -104,10 +104,11 @@ pub fn compile_caches(run: &Run, root: &Path) -> BTreeSet<PathBuf> {
         return BTreeSet::new();
     }
     // A ledger file may name any folder.
-    let trace = run.inputs.first().map(|it| it.path.as_path()).unwrap_or(root);
-    let allowed = AllowedFolders::new(root, trace);
+    let beside: BTreeSet<&Path> = run.inputs.iter().filter_map(|it| it.path.parent()).collect();
+    let allowed: Vec<AllowedFolders<'_>> =
+        beside.into_iter().map(|it| AllowedFolders::new(root, it)).collect();
     let folders = folders.into_iter().filter_map(|it| it.canonicalize().ok());
-    folders.filter(|it| allowed.is_allowed(it)).collect()
+    folders.filter(|folder| allowed.iter().any(|it| it.is_allowed(folder))).collect()
 }
 
 /// By folder of a cache, as the trace spells it: the stems of its generated files that no log names, with their paths as recorded.
@@ -141,6 +142,11 @@ fn compiled_names(profile: &Profile) -> BTreeSet<String> {
     texts.filter_map(compiled_graph).map(str::to_owned).collect()
 }
 
+/// The folder of a trace.
+fn folder_of(trace: &Path) -> &Path {
+    trace.parent().unwrap_or(Path::new(""))
+}
+
 /// Where a cache may be read.
 struct AllowedFolders<'a> {
     root: &'a Path,
@@ -155,9 +161,10 @@ struct AllowedFolders<'a> {
 }
 
 impl<'a> AllowedFolders<'a> {
-    fn new(root: &'a Path, trace: &'a Path) -> Self {
-        let beside = trace.parent().filter(|it| !it.as_os_str().is_empty());
-        let beside = beside.unwrap_or(Path::new("."));
+    /// Of a trace that lies in `beside`.
+    fn new(root: &'a Path, beside: &'a Path) -> Self {
+        let is_here = beside.as_os_str().is_empty();
+        let beside = if is_here { Path::new(".") } else { beside };
         let set = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
         let below = [Some(root), Some(beside), set.as_deref()].into_iter().flatten();
         let below = below.filter_map(|it| it.canonicalize().ok()).collect();
@@ -281,8 +288,7 @@ mod tests {
         }
         let wanted = BTreeMap::from([(stem, "c.py".to_owned())]);
         std::os::unix::fs::symlink(outside.join("cache"), root.join("link")).unwrap();
-        let trace = runs.join("t.json");
-        let allowed = AllowedFolders::new(&root, &trace);
+        let allowed = AllowedFolders::new(&root, &runs);
         let find = |it: &Path| allowed.find(it, &wanted);
         assert_eq!(find(&root.join("cache")), Some(root.join("cache")));
         assert_eq!(find(&runs.join("cache")), Some(runs.join("cache")));

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use ide::uri_reference;
 use serde_json::{Value as Json, json};
 
 use super::build::{BudgetCheck, ExceededLimit, LimitKind};
@@ -57,7 +58,7 @@ fn result(exceeded: &ExceededLimit, budget: &str, prefix: &str) -> Json {
             "region": {"startLine": line},
         }})
     };
-    let stated = location(uri(budget), exceeded.line);
+    let stated = location(uri_reference(budget), exceeded.line);
     let mut result = json!({
         "ruleId": exceeded.kind.name(),
         "ruleIndex": exceeded.kind as usize,
@@ -67,25 +68,11 @@ fn result(exceeded: &ExceededLimit, budget: &str, prefix: &str) -> Json {
     });
     if let Some(place) = &exceeded.place {
         // Review tools show a result at its first location.
-        let at = location(uri(&format!("{prefix}{}", place.file)), place.line.max(1));
+        let at = location(uri_reference(&format!("{prefix}{}", place.file)), place.line.max(1));
         result["locations"] = json!([at]);
         result["relatedLocations"] = json!([stated]);
     }
     result
-}
-
-/// A path as a relative reference (RFC 3986), with `/` between its parts.
-fn uri(path: &str) -> String {
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.replace('\\', "/").bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
 }
 
 #[cfg(test)]
@@ -95,8 +82,8 @@ mod tests {
 
     #[test]
     fn paths_become_references() {
-        assert_eq!(uri("src\\a b.py"), "src/a%20b.py");
-        assert_eq!(uri("run.ipynb:cell 4"), "run.ipynb%3Acell%204");
+        assert_eq!(uri_reference("src\\a b.py"), "src/a%20b.py");
+        assert_eq!(uri_reference("run.ipynb:cell 4"), "run.ipynb%3Acell%204");
     }
 
     #[test]
