@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use loader::{
-    EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, SourceMapping, StepNumbers,
+    EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, SourceMapping, StepChoice,
+    StepNumbers,
 };
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
@@ -226,6 +227,11 @@ pub(crate) struct RecordingArgs {
     /// launch the same kernels there
     #[arg(long, value_name = "FILE", value_parser = input())]
     pub(crate) lines_from: Vec<PathBuf>,
+
+    /// What the ranges (record_function) are called that are steps, with a * for any text ('train_batch*'), repeatable [default: the
+    /// steps of the profiler's schedule, else the passes of vLLM and SGLang]
+    #[arg(long = "step-range", value_name = "NAME")]
+    pub(crate) step_ranges: Vec<String>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
@@ -825,9 +831,10 @@ pub(crate) struct FilterArgs {
     #[arg(long = "module", value_name = "GLOB")]
     pub(crate) modules: Vec<ModulePattern>,
 
-    /// Only what happened on the host during these steps, and what was launched there: 3, 3-7, repeatable
-    #[arg(long = "step", value_name = "N", value_delimiter = ',')]
-    pub(crate) steps: Vec<StepNumbers>,
+    /// Only what happened on the host during these steps, and what was launched there: 3, 3-7, or a kind that perfline steps lists
+    /// (decode), repeatable
+    #[arg(long = "step", value_name = "N|KIND", value_delimiter = ',')]
+    pub(crate) steps: Vec<StepChoice>,
 }
 
 impl FilterArgs {
@@ -1041,6 +1048,11 @@ pub(crate) struct DiffArgs {
     #[arg(long = "map", value_name = "RECORDED=FOLDER")]
     pub(crate) mappings: Vec<SourceMapping>,
 
+    /// What the ranges (record_function) are called that are steps, with a * for any text ('train_batch*'), repeatable [default: the
+    /// steps of the profiler's schedule, else the passes of vLLM and SGLang]
+    #[arg(long = "step-range", value_name = "NAME")]
+    pub(crate) step_ranges: Vec<String>,
+
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<MemoryLimit>,
@@ -1079,6 +1091,7 @@ impl DiffArgs {
             sites: self.sites.clone(),
             mine: self.mine.clone(),
             mappings: self.mappings.clone(),
+            step_ranges: self.step_ranges.clone(),
             memory_limit: self.memory_limit,
             strict: self.strict,
             settings: Arc::clone(&self.settings),

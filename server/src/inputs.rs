@@ -59,6 +59,10 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         mappings: settings.mappings.iter().chain(&args.mappings).cloned().collect(),
         captures: named(&args.captures).unwrap_or_else(|| settings.captures.clone()),
         lines_from: named(&args.lines_from).unwrap_or_else(|| settings.lines_from.clone()),
+        step_ranges: match args.step_ranges.is_empty() {
+            true => settings.step_ranges.clone(),
+            false => args.step_ranges.clone(),
+        },
         ignore_exact: args.ignore_exact,
         memory_limit: args.memory_limit.unwrap_or(settings.memory_limit),
         ranks: RankChoice {

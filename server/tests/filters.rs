@@ -539,3 +539,108 @@ fn lines_of_a_part_say_how_much_they_differ_from_step_to_step() {
     assert_eq!(backward[2], if third > second { 3 } else { 2 });
     assert!((2 * ns(&backward[0]) - second - third).abs() <= 1);
 }
+
+/// Passes of a server of language models, one of them within another, and ranges of the user: name, begin and end in microseconds. In each
+/// but the one within another runs `forward` for all but ten microseconds at both ends.
+const SERVED: [(&str, u32, u32); 6] = [
+    ("step[EXTEND bs=2 toks=512]", 0, 300),
+    ("step[DECODE bs=2]", 300, 400),
+    ("step[DRAFT bs=2]", 330, 340),
+    ("step[DECODE bs=1]", 400, 480),
+    ("batch#7", 500, 800),
+    ("batch#8", 800, 900),
+];
+
+fn served() -> String {
+    let event = |name: &str, cat: &str, start: u32, end: u32| {
+        serde_json::json!({
+            "ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": end - start,
+        })
+    };
+    let mut events = vec![event("run.py(1): <module>", "python_function", 0, 1000)];
+    for (name, start, end) in SERVED {
+        events.push(event(name, "user_annotation", start, end));
+        if !name.contains("DRAFT") {
+            events.push(event("run.py(5): forward", "python_function", start + 10, end - 10));
+        }
+    }
+    serde_json::json!({"schemaVersion": 1, "traceEvents": events}).to_string()
+}
+
+/// [`SERVED`] in a folder, and what is printed of it there.
+struct Served(tempfile::TempDir);
+
+impl Served {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("served.json"), served()).unwrap();
+        std::fs::write(folder.path().join("run.py"), "").unwrap();
+        Self(folder)
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+        command.args(arguments).env("PERFLINE_CACHE_DIR", "").current_dir(self.0.path());
+        command.output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.output(&[arguments, &["--format", "json"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn passes_of_a_server_are_steps_that_say_what_they_do() {
+    let served = Served::new();
+    let table = served.json(&["steps", "served.json"])["table"].take();
+    let column = |name: &str| column_of(&table, name);
+    assert_eq!(column("step"), [1, 2, 3].map(Value::from));
+    assert_eq!(column("kind"), ["prefill", "decode", "decode"]);
+    assert_eq!(column("requests"), [2, 2, 1].map(Value::from));
+    assert_eq!(column("tokens"), [Value::from(512), Value::Null, Value::Null]);
+    // The median is that of the steps that do the same.
+    assert_eq!(column("to median"), [Value::Null, Value::from(10_000.0), Value::from(-10_000.0)]);
+
+    let text = served.output(&["report", "served.json"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains(
+            "3 steps of 160 µs (80 µs to 300 µs): 1 prefill of 300 µs, 2 decode of 90 µs"
+        ),
+        "{text}"
+    );
+
+    let own = |arguments: &[&str]| -> f64 {
+        let lines = served.json(&[&["lines", "served.json"], arguments].concat());
+        let lines = lines["lines"].as_array().unwrap().iter();
+        lines.filter(|it| it["line"] == 5).map(|it| it["cpu_own_us"].as_f64().unwrap()).sum()
+    };
+    assert_eq!(own(&["--step", "decode"]), 140.0);
+    assert_eq!(own(&["--step", "1,decode"]), 420.0);
+    assert_eq!(own(&["--step", "prefill"]), 280.0);
+    let unknown = served.output(&["lines", "served.json", "--step", "verify"]);
+    let message = String::from_utf8(unknown.stderr).unwrap();
+    let expected =
+        "unknown step `verify`, expected one of the 3 steps from 1 to 3, or decode, or prefill";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+fn ranges_that_are_named_are_the_steps() {
+    let served = Served::new();
+    let named = ["steps", "served.json", "--step-range", "batch#*"];
+    let table = served.json(&named)["table"].take();
+    assert_eq!(column_of(&table, "step"), [1, 2].map(Value::from));
+    assert_eq!(column_of(&table, "time"), [300_000, 100_000].map(Value::from));
+    // All are called the same.
+    assert!(table["columns"].as_array().unwrap().iter().all(|it| it["name"] != "kind"));
+    std::fs::write(
+        served.0.path().join("perfline.toml"),
+        "[recordings]\nstepRanges = ['step[[]D*', 'batch*', 'step[D*']\n",
+    )
+    .unwrap();
+    let table = served.json(&["steps", "served.json"])["table"].take();
+    assert_eq!(column_of(&table, "kind"), ["decode", "decode", "batch", "batch"]);
+}

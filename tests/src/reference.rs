@@ -1033,8 +1033,30 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
     let number = |host: &Host| host.name.strip_prefix("ProfilerStep#")?.parse().ok();
     let step = |it: &Host| Some((number(it)?, it.start, it.end, it.thread));
     let mut steps: Vec<_> = recording.hosts.iter().filter_map(step).collect();
+    if steps.is_empty() {
+        return passes_of_server(recording);
+    }
     for step in 1..steps.len() {
         steps[step - 1].2 = steps[step - 1].2.min(steps[step].1);
+    }
+    steps
+}
+
+/// The ranges of vLLM and SGLang that begin in no other, numbered from 1.
+fn passes_of_server(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
+    let is_pass = |name: &str| {
+        let is_vllm = name.starts_with("execute_")
+            && (name.contains("_generation_") || name.contains("_cached_"));
+        is_vllm || name.starts_with("step[")
+    };
+    let mut passes: Vec<&Host> = recording.hosts.iter().filter(|it| is_pass(&it.name)).collect();
+    passes.sort_by_key(|it| (it.start, std::cmp::Reverse(it.end)));
+    let mut steps: Vec<(u32, Ns, Ns, usize)> = Vec::new();
+    for it in passes {
+        if steps.last().is_none_or(|before| before.2 <= it.start) {
+            let number = steps.len() as u32 + 1;
+            steps.push((number, it.start, it.end, it.thread));
+        }
     }
     steps
 }

@@ -11,6 +11,7 @@ use insights::{CompilerReason, Detail};
 use ledger::{Evidence, LineBooks, Metric, RecompileCause};
 use loader::{InputKind, LoadOptions, Run, StackChoice, Watch, load};
 use stack_books::{StackFrame, StackRow};
+use tests::builder::render;
 use tests::fixtures::{read_gz, repository};
 
 const FILE: &str = "inductor.py";
@@ -424,6 +425,78 @@ fn exported_stacks_are_divided_likewise() {
         let found = sums.get(&line).copied().unwrap_or_default();
         assert!((found - books.cpu_own.0).abs() <= 64, "{line}: {found} {}", books.cpu_own.0);
     }
+}
+
+/// What a backend of one's own runs between a compiled function and its generated code, as in vLLM 0.8 (`split`) and 0.13 (`cached`). The
+/// piece of `mixed` calls a function that is compiled as well, and `single` is in one piece.
+const BACKENDS: &str = "
+py run.py:1 <module> 0..1000
+  py model.py:10 split 0..100 from=run.py:2
+    py torch/_dynamo/eval_frame.py:738 _fn 1..99 from=model.py:11
+      py <eval_with_key>.1:4 forward 2..98 from=torch/_dynamo/eval_frame.py:740
+        py vllm/backends.py:608 __call__ 3..97 from=<eval_with_key>.1:5
+          py torch/_inductor/output_code.py:463 __call__ 4..96 from=vllm/backends.py:609
+            py /c/ab/cabaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py:20 call 5..95 from=torch/_inductor/output_code.py:464
+              py model.py:40 custom_op 10..20 from=/c/ab/cabaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py:21
+  py model.py:20 cached 100..200 from=run.py:3
+    py torch/_dynamo/eval_frame.py:1039 _fn 101..199 from=model.py:21
+      py vllm/caching.py:197 __call__ 102..198 from=torch/_dynamo/eval_frame.py:1040
+        py <eval_with_key>.2:4 forward 103..197 from=vllm/caching.py:198
+          py vllm/piecewise.py:334 __call__ 104..196 from=<eval_with_key>.2:5
+            py torch/_inductor/standalone_compile.py:62 __call__ 105..195 from=vllm/piecewise.py:335
+              py torch/_dynamo/eval_frame.py:1039 _fn 106..194 from=torch/_inductor/standalone_compile.py:63
+                py /c/ab/cabaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py:20 call 107..193 from=torch/_dynamo/eval_frame.py:1040
+  py model.py:30 mixed 200..300 from=run.py:4
+    py torch/_dynamo/eval_frame.py:738 _fn 201..299 from=model.py:31
+      py <eval_with_key>.3:4 forward 202..298 from=torch/_dynamo/eval_frame.py:740
+        py layers.py:5 call_compiled 203..297 from=<eval_with_key>.3:5
+          py torch/_dynamo/eval_frame.py:738 _fn 204..296 from=layers.py:6
+            py layers.py:8 compiled 205..295 from=torch/_dynamo/eval_frame.py:740
+              py torch/_dynamo/eval_frame.py:738 _fn 206..294 from=layers.py:9
+                py /c/ab/cabaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py:20 call 207..293 from=torch/_dynamo/eval_frame.py:740
+";
+
+#[test]
+fn what_a_backend_runs_is_the_compiled_function_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    std::fs::write(&trace, render(BACKENDS).unwrap()).unwrap();
+    for name in ["run.py", "model.py", "layers.py"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let options = LoadOptions {
+        mine: ["run.py", "model.py", "layers.py", "vllm"].map(|it| it.parse().unwrap()).to_vec(),
+        ..LoadOptions::new(folder.path(), Some(Vec::new()))
+    };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(&[trace], &options, &watch).unwrap();
+    assert!(run.merged.adds_up());
+    let own = run.merged.lines.iter().map(|(key, books)| ((&*key.file, key.line), books));
+    let own: BTreeMap<(&str, u32), (i64, i64)> = own
+        .filter(|(_, books)| books.cpu_own.0 > 0)
+        .map(|(key, books)| (key, (books.cpu_own.0 / 1_000, books.cpu_total.0 / 1_000)))
+        .collect();
+    let expected = [
+        (("layers.py", 5), (2, 2)),
+        (("layers.py", 6), (2, 92)),
+        (("layers.py", 8), (2, 2)),
+        (("layers.py", 9), (88, 88)),
+        (("model.py", 10), (2, 2)),
+        (("model.py", 11), (84, 98)),
+        (("model.py", 20), (2, 2)),
+        (("model.py", 21), (88, 98)),
+        (("model.py", 30), (2, 2)),
+        (("model.py", 31), (4, 98)),
+        (("model.py", 40), (10, 10)),
+        (("run.py", 1), (700, 700)),
+        (("vllm/backends.py", 608), (2, 2)),
+        (("vllm/backends.py", 609), (2, 2)),
+        (("vllm/caching.py", 197), (2, 2)),
+        (("vllm/caching.py", 198), (2, 8)),
+        (("vllm/piecewise.py", 334), (2, 2)),
+        (("vllm/piecewise.py", 335), (4, 4)),
+    ];
+    assert_eq!(own, BTreeMap::from(expected));
 }
 
 fn copy(from: &Path, to: &Path) {

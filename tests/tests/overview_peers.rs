@@ -95,10 +95,15 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn overview(trace: PathBuf) -> Overview {
-    let options =
+    let mut options =
         LoadOptions { ignore_exact: true, ..LoadOptions::new(repository(), Some(Vec::new())) };
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
-    let mut run = load(&[trace], &options, &watch).expect("loads");
+    let mut run = load(std::slice::from_ref(&trace), &options, &watch).expect("loads");
+    if !run.merged.step_work.is_empty() {
+        // The peers know no steps but these.
+        options.step_ranges = vec!["ProfilerStep#*".to_owned()];
+        run = load(&[trace], &options, &watch).expect("loads");
+    }
     let (_, overview) = run.merged.overviews.pop_first().expect("a trace");
     overview
 }

@@ -13,7 +13,7 @@ use loader::{InputKind, LoadOptions, Run, StackBooks, StackChoice, Watch};
 use report::flame::{self, FlameStacks};
 use report::{CodeFilter, Recording};
 use serde_json::Value;
-use stack_books::{StackAmount, StackFrame, StackRow, StepNumbers, TrainingPhase};
+use stack_books::{StackAmount, StackFrame, StackRow, StepChoice, TrainingPhase};
 use tests::fixtures::{repository, traces};
 
 use stack_sums::differences;
@@ -170,7 +170,7 @@ fn stacks_of_a_step_add_up_to_what_the_ledger_has_of_it() {
         assert!(1 < ledger.steps.len());
         for &step in ledger.steps.keys() {
             let mut options = options(StackChoice::Always);
-            options.stack_options.events.steps.push(StepNumbers::from(step));
+            options.stack_options.events.steps.push(StepChoice::from(step));
             let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
             let run = loader::load(std::slice::from_ref(&trace), &options, &watch).unwrap();
             let books = run.stacks.unwrap().of_user_code();

@@ -15,7 +15,7 @@ export interface Filter {
   functions: string[];
   /** Globs of names, or classes. */
   modules: string[];
-  /** Numbers or ranges: `3`, `3-7`. */
+  /** Numbers, ranges or kinds: `3`, `3-7`, `decode`. */
   steps: string[];
   /** Ids or names. */
   threads: string[];
@@ -29,7 +29,8 @@ export interface FilterValues {
   files: string[];
   functions: string[];
   modules: string[];
-  steps: number[];
+  /** What steps do, where the recording says it, and all numbers. */
+  steps: (number | string)[];
   threads: string[];
   streams: number[];
   phases: string[];

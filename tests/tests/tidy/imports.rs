@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "captured_chains",
         "captured_stacks",
         "compile_log",
+        "compiler_backends",
         "inferred",
         "input_elements",
         "line_log",

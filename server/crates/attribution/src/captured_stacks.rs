@@ -84,16 +84,13 @@ fn n_same<'a>(pairs: impl Iterator<Item = (&'a CapturedLine, &'a CapturedLine)>)
 
 /// The lines of a stack, outermost first, with how each is known.
 fn path(stacks: &Stacks, stack: Node) -> Vec<(LineId, CapturedEvidence)> {
-    let (mut path, mut at) = (Vec::new(), stack);
-    while !at.is_empty() {
-        let evidence = match stacks.evidence(at) {
-            Evidence::Exact => CapturedEvidence::Exact,
-            Evidence::Inferred => CapturedEvidence::Inferred,
-            Evidence::Function => CapturedEvidence::Function,
-        };
-        path.push((stacks.line(at), evidence));
-        at = stacks.parent(at);
-    }
+    let evidence = |at: Node| match stacks.evidence(at) {
+        Evidence::Exact => CapturedEvidence::Exact,
+        Evidence::Inferred => CapturedEvidence::Inferred,
+        Evidence::Function => CapturedEvidence::Function,
+    };
+    let outwards = stacks.outwards(stack).map(|at| (stacks.line(at), evidence(at)));
+    let mut path: Vec<_> = outwards.collect();
     path.reverse();
     path
 }

@@ -29,6 +29,7 @@ mod captured_stacks;
 mod charge;
 mod checkpoints;
 mod compile_log;
+mod compiler_backends;
 mod compute_pass;
 mod event_stacks;
 mod graph_captures;
@@ -65,7 +66,7 @@ use device_memory::{MemoryHistory, TraceMemory, memory_curves};
 use event_timeline::EventTimeline;
 use ledger::Ledger;
 use profile::Profile;
-use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
+use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Step, Steps, step_work};
 use run_summary::RunSummary;
 use stack_books::StackBooks;
 
@@ -147,6 +148,11 @@ pub fn attribute_parts(
     };
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
+    let is_chosen = |step: &&Step| {
+        let work = step_work(profile.strings.get(step.name));
+        stack_options.events.has_step(step.number, work.as_ref())
+    };
+    let chosen_steps = &steps.0.iter().filter(is_chosen).map(|it| it.number).collect();
     let launches = &Launches::new(profile);
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
@@ -177,6 +183,7 @@ pub fn attribute_parts(
             profile,
             sources,
             steps,
+            chosen_steps,
             events,
             host,
             by_event,

@@ -8,15 +8,16 @@ use rustc_hash::FxHashMap;
 use crate::checkpoints::CheckpointFrame;
 use crate::options::AttributionOptions;
 use recorded::{
-    Frame, RecordedSources, is_waiting_call, parse_caller, provenance, waits_for_backward,
+    Frame, RecordedSources, is_inductor_file, is_waiting_call, parse_caller, provenance,
+    waits_for_backward,
 };
 
 /// What a Python event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PythonName {
-    /// A frame, with its definition line, how well that line shows where the frame is, and what it does in activation
-    /// checkpointing.
-    Frame { line: LineId, evidence: Evidence, checkpoint: CheckpointFrame },
+    /// A frame, with its definition line, how well that line shows where the frame is, what it does in activation
+    /// checkpointing, and whether its code is what Inductor generated.
+    Frame { line: LineId, evidence: Evidence, checkpoint: CheckpointFrame, is_generated: bool },
     /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`; `is_waiting` what
     /// only waits.
     Call { waits_for_backward: bool, is_waiting: bool },
@@ -102,7 +103,9 @@ impl<'a> Names<'a> {
         let parsed = match Frame::parse(text) {
             Some(frame) => {
                 let (line, evidence) = self.definition(frame, lines);
-                PythonName::Frame { line, evidence, checkpoint: CheckpointFrame::of(frame) }
+                let checkpoint = CheckpointFrame::of(frame);
+                let is_generated = is_inductor_file(frame.file);
+                PythonName::Frame { line, evidence, checkpoint, is_generated }
             }
             None => PythonName::Call {
                 waits_for_backward: waits_for_backward(text),

@@ -10,7 +10,7 @@ use line_stacks::{
     post_file,
 };
 use profile::{LaunchShapeId, Profile, StrId};
-use recorded::is_inductor_file;
+use recorded::{is_inductor_file, step_work};
 
 use crate::charge::{Charges, DeviceCharges, MODULE, loops, module_class};
 use crate::host_charges::HostCharges;
@@ -42,6 +42,9 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     post_totals(&mut ledger, charges);
     for step in &charges.steps.0 {
         *ledger.steps.entry(step.number).or_default() += step.end - step.start;
+        if let Some(work) = step_work(charges.profile.strings.get(step.name)) {
+            ledger.step_work.entry(step.number).or_insert(work);
+        }
     }
     for file in &lines.files {
         post_file(&mut ledger, charges.sources, file);

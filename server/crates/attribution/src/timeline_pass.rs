@@ -11,6 +11,7 @@ use profile::{FrameLines, HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
+use crate::compiler_backends::CompilerBackends;
 use crate::compute_pass::ComputePass;
 use crate::event_stacks::{EventStacks, line_in_frame};
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept, ThreadTime};
@@ -119,6 +120,7 @@ pub(crate) fn timeline_pass<'a>(
         inferred,
         elements: InputElements::default(),
         origins,
+        backends: CompilerBackends::default(),
         events,
         charges,
         syncs: Vec::new(),
@@ -277,6 +279,7 @@ struct Pass<'a, 'b> {
     inferred: Inferred,
     elements: InputElements,
     origins: Origins,
+    backends: CompilerBackends,
     events: EventStacks<'a>,
     charges: HostCharges,
     /// The syncs in order.
@@ -384,7 +387,7 @@ impl<'a> Pass<'a, '_> {
             _ => parent_stack,
         };
         match names.python(name, &mut stacks.lines) {
-            PythonName::Frame { line, evidence, checkpoint } => {
+            PythonName::Frame { line, evidence, checkpoint, is_generated } => {
                 open.is_frame = true;
                 open.checkpoint = checkpoint;
                 let caller = below.map_or(CheckpointFrame::Other, |it| it.checkpoint);
@@ -393,6 +396,10 @@ impl<'a> Pass<'a, '_> {
                     let inner = &mut self.threads[thread].inner_backward;
                     inner.push((open.end, BackwardPass::default()));
                 }
+                let call_stack = match is_generated {
+                    true => self.backends.left_out(call_stack, stacks),
+                    false => call_stack,
+                };
                 open.line_stack = stacks.push(call_stack, line, evidence);
             }
             PythonName::Call { waits_for_backward, is_waiting } => {

@@ -4,6 +4,7 @@
 
 use pysource::flow::{
     Access, BinaryOp, Binding, Callee, CompareOp, ImportForm, Index, Iteration, SiteKind, UnaryOp,
+    is_of_itertools, takes_later,
 };
 use rustc_hash::FxHashSet;
 
@@ -205,6 +206,12 @@ pub(crate) fn repeat_cost(
         {
             costs.repeat_iteration
         }
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
+            if matches!(it.name.as_str(), "__hash__" | "__eq__")
+                && callee.name().is_some_and(hashes_elements) =>
+        {
+            0
+        }
         (SiteKind::Call { .. }, ChildKey::Function(_)) if is_dispatcher(before) => 0,
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if is_of_import(callee, &it.file)
@@ -312,9 +319,9 @@ fn is_of_function(before: &ChildKey, key: &FunctionKey) -> bool {
         && matches!(before, ChildKey::Function(it) if (&it.name, &it.file) == (&key.name, &key.file))
 }
 
-/// Whether a type takes the elements that it is given when they are asked for, in a loop.
-fn takes_later(name: &str) -> bool {
-    matches!(name, "zip" | "map" | "filter" | "enumerate")
+/// Whether a type hashes the elements that it is given, and compares those that are alike.
+fn hashes_elements(name: &str) -> bool {
+    matches!(name, "set" | "frozenset" | "dict" | "OrderedDict" | "Counter")
 }
 
 /// Whether a type takes one value, not elements.
@@ -609,6 +616,9 @@ fn called_function(
                 costs.dunder_by_function
             }
             _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,
+            _ if matches!(name, "__hash__" | "__eq__") && called.is_some_and(hashes_elements) => {
+                costs.dunder_in_iteration
+            }
             Certainty::Anything => costs.dunder_unknown,
             _ => costs.dunder_elsewhere,
         };
@@ -686,7 +696,10 @@ fn comprehension(
         (SiteKind::Call { callee, passes, .. }, "<genexpr>" | "<lambda>")
             if passes.iter().any(|&it| is_here(it)) =>
         {
-            let is_later = callee.path.len() == 1 && callee.name().is_some_and(takes_later);
+            let is_later = match &callee.path[..] {
+                [name] => takes_later(name),
+                _ => callee.name().is_some_and(is_of_itertools),
+            };
             Some(if is_later { costs.argument_elsewhere } else { 0 })
         }
         (SiteKind::Call { callee, .. }, "<genexpr>") => Some(
@@ -866,9 +879,13 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
         SiteKind::Attribute { name: attribute, access: Access::Load, .. } => {
             attribute_operators(attribute).contains(&name).then_some(costs.operator_attribute)
         }
-        SiteKind::Attribute { name: attribute, access: Access::Store, .. } => (attribute == "data"
-            && matches!(name, "set_data" | "detach"))
-        .then_some(costs.operator_attribute),
+        SiteKind::Attribute { name: attribute, access: Access::Store, .. } => match name {
+            _ if attribute != "data" => None,
+            // Nothing else runs it.
+            "_has_compatible_shallow_copy_type" => Some(0),
+            "set_data" | "detach" => Some(costs.operator_attribute),
+            _ => None,
+        },
         SiteKind::Format => {
             matches!(name, "item" | "_local_scalar_dense").then_some(costs.operator_attribute)
         }

@@ -51,7 +51,10 @@ impl Curve {
             let mut during = points[first..last].iter().map(|&(_, (active, _))| active);
             let before = first.checked_sub(1).map_or(self.before, |it| points[it].1.0);
             StepMemory {
-                name: format!("ProfilerStep#{}", step.number),
+                name: match step.is_scheduled {
+                    true => format!("ProfilerStep#{}", step.number),
+                    false => format!("step {}", step.number),
+                },
                 first_event: first as u64,
                 at: (step.start - first_at).max(Ns::ZERO).0,
                 peak: during.clone().max().unwrap_or(before).max(before),

@@ -28,7 +28,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// Bytes of the first line at most.
 const MAX_HEAD: usize = 64;
@@ -412,6 +412,8 @@ mod tests {
         ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 30);
         ledger.threads.insert(thread, Ns(100));
         ledger.steps.insert(3, Ns(90));
+        let work = ledger::StepWork { kind: "decode".to_owned(), requests: Some(4), tokens: None };
+        ledger.step_work.insert(3, work);
         let file = SourceFile { recorded: "/a/train.py".to_owned(), ..SourceFile::default() };
         ledger.files.insert("train.py".to_owned(), file);
         let path_line = key.clone();

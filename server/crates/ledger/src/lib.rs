@@ -27,6 +27,7 @@ mod portion;
 mod rank_list;
 mod rank_share;
 mod split;
+mod step_work;
 mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
@@ -62,6 +63,7 @@ pub use patterns::{Pattern, PatternBooks};
 pub use portion::share_of;
 pub use rank_list::RankList;
 pub use rank_share::{RankShare, RankShares, TimesByRank};
+pub use step_work::StepWork;
 pub use unit::Unit;
 pub use units::{Bytes, CompilePhases, Ns};
 
@@ -85,9 +87,11 @@ pub struct Ledger {
     pub in_steps: Books,
     /// What no line was charged with, by reason.
     pub unattributed: Unattributed,
-    /// The `ProfilerStep#N` ranges: duration by step number. Merging keeps the longest of each step: ranks run their
-    /// steps side by side.
+    /// The steps: duration by number. Merging keeps the longest of each: ranks run their steps side by side.
     pub steps: BTreeMap<u32, Ns>,
+    /// What steps worked on, where the names of their ranges say so: not `ProfilerStep#N`. Merging keeps the last of each, in the
+    /// order of their kinds and sizes.
+    pub step_work: BTreeMap<u32, StepWork>,
     /// The loops of your code that ran, by the line of their `for` or `while`, where the source was found.
     pub loops: BTreeMap<LineKey, LoopBooks>,
     /// How many recordings were added, so that a mean per step and rank can be given. At least 1 once filled.

@@ -22,6 +22,7 @@ impl Ledger {
             in_steps,
             unattributed,
             steps,
+            step_work,
             loops,
             ranks,
             devices,
@@ -61,6 +62,11 @@ impl Ledger {
         self.totals.add(totals);
         self.unattributed.add(unattributed);
         merge_map(&mut self.steps, steps, |mine, theirs| *mine = (*mine).max(*theirs));
+        merge_map(&mut self.step_work, step_work, |mine, theirs| {
+            if *mine < *theirs {
+                mine.clone_from(theirs);
+            }
+        });
         merge_map(&mut self.loops, loops, LoopBooks::merge);
         self.ranks.gain(*ranks);
         self.torch.extend(torch);
@@ -372,7 +378,7 @@ mod tests {
         LoopBooks, Metric, ModuleBooks, ModuleKey, Ns, Operator, PathCollective, PathPiece,
         PathTime, Pattern, PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes,
         RankCommunication, RankPaths, RankShare, Reason, RecordingCost, SegmentTime, SourceFile,
-        SourceFit, StepPath, ThreadKey, TimeRange,
+        SourceFit, StepPath, StepWork, ThreadKey, TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -481,6 +487,8 @@ mod tests {
             rank in 0..2_u32,
         ) -> Ledger {
             let mut ledger = Ledger { lines: lines.into_iter().map(|(key, it)| (key, Box::new(it))).collect(), steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
+            let work = |step: &u32| (*step, StepWork { kind: format!("kind {rank}"), requests: Some(u64::from(*step)), tokens: None });
+            ledger.step_work = ledger.steps.keys().map(work).collect();
             let path = path.map(std::path::PathBuf::from);
             ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_user_code, fit, ..SourceFile::default() });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {

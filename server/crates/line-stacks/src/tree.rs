@@ -273,6 +273,12 @@ impl Stacks {
         self.parent[node.index()]
     }
 
+    /// The stack and those that it begins with, longest first, without the empty one.
+    pub fn outwards(&self, node: Node) -> impl Iterator<Item = Node> {
+        let nonempty = |it: Node| (!it.is_empty()).then_some(it);
+        std::iter::successors(nonempty(node), move |&it| nonempty(self.parent(it)))
+    }
+
     /// The last line, or [`LineId::NONE`] of the empty stack.
     #[must_use]
     pub fn line(&self, node: Node) -> LineId {

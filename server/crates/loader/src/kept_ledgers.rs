@@ -148,11 +148,15 @@ impl LedgerStore<'_> {
             hash.number(i64::from(plan.are_allocations_traced(one)));
         }
         files.iter().for_each(|(_, identity)| identity.add_to(&mut hash));
-        let LoadOptions { mine, mappings, ignore_exact, text_cache, git_texts, .. } = self.options;
+        let LoadOptions {
+            mine, mappings, step_ranges, ignore_exact, text_cache, git_texts, ..
+        } = self.options;
         hash.number(i64::from(*ignore_exact));
         hash.number(i64::from(text_cache.is_some()));
         hash.number(i64::from(*git_texts));
         mine.iter().for_each(|it| hash.bytes(it.text().as_bytes()));
+        hash.bytes(&step_ranges.len().to_le_bytes());
+        step_ranges.iter().for_each(|it| hash.bytes(it.as_bytes()));
         hash.bytes(&mappings.len().to_le_bytes());
         mappings.iter().for_each(|it| hash.bytes(it.to_string().as_bytes()));
         self.search.finder.add_places_to(&mut hash);

@@ -86,7 +86,9 @@ pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
 pub use options::{FirstStepsChoice, LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
-pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
+pub use recorded::{
+    CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile, work_of_server,
+};
 pub use recording_text::RecordingText;
 pub use remote_files::{is_url, named as named_input};
 pub use run::{Input, InputKind, PartialRun, Rank, Run, StepsSoFar, other_choice};
@@ -94,7 +96,7 @@ pub use signature::Signature;
 pub use source_folders::{SourceFolders, is_source, source_folders};
 pub use source_mapping::{InvalidMapping, SourceMapping};
 pub use spill::SpillFile;
-pub use stack_books::{EventChoice, ModulePattern, StackBooks, StepNumbers};
+pub use stack_books::{EventChoice, ModulePattern, StackBooks, StepChoice, StepNumbers};
 pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern, looks_like_library};
 pub use watch::{Progress, Stage, Watch};

@@ -154,7 +154,8 @@ pub(crate) fn load_first_steps(
     let one = plan.jobs.first()?;
     let n_bytes = choice.read_bytes.min(whole.budget.max_whole() / FirstStepsChoice::ENLARGED);
     // What fails here is read with all of it.
-    let (trace, so_far) = caught(path, || Ok(read_first_steps(&one.input, n_bytes))).ok()??;
+    let (trace, so_far) =
+        caught(path, || Ok(read_first_steps(&one.input, n_bytes, &options.step_ranges))).ok()??;
     // Nothing is kept of a part.
     let options = LoadOptions { text_cache: None, ledger_cache: None, ..options.clone() };
     let watch = Watch { progress: &|_| (), cancelled: watch.cancelled };
@@ -167,12 +168,17 @@ pub(crate) fn load_first_steps(
 }
 
 /// The first complete steps of a trace, in `n_bytes` of it if one fits into these.
-fn read_first_steps(input: &Opened, n_bytes: u64) -> Option<(Trace, StepsSoFar)> {
+fn read_first_steps(
+    input: &Opened,
+    n_bytes: u64,
+    step_ranges: &[String],
+) -> Option<(Trace, StepsSoFar)> {
     let read = |place, buffer: &mut [u8]| input.read_at(place, buffer);
     // Of what is compressed nothing is found.
     let lists = TraceLists::find(input.size, read).ok()??;
     [n_bytes, n_bytes.saturating_mul(FirstStepsChoice::ENLARGED)].into_iter().find_map(|n_bytes| {
         let TraceBegin { mut trace, known_until } = lists.read_begins(n_bytes, read).ok()??;
+        trace.profile.step_ranges = step_ranges.to_vec();
         let steps = end_with_whole_step(&mut trace.profile, known_until)?;
         let share = lists.share_until(steps.last()?.end);
         Some((trace, StepsSoFar { n_steps: steps.len(), share }))
@@ -674,6 +680,7 @@ impl<'a> LoadContext<'a> {
         if !trace.looks_like_trace {
             return Err(nothing_in(file, &damage, NO_EVENTS, trace.bytes));
         }
+        trace.profile.step_ranges.clone_from(&self.options.step_ranges);
         let mut warnings = trace.warnings;
         let is_damaged = !damage.is_empty();
         let is_cut = is_cut(&damage);

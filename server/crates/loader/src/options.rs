@@ -25,6 +25,9 @@ pub struct LoadOptions {
     pub captures: Vec<PathBuf>,
     /// Traces of the same program without CUDA graphs: what is known of no capture has the lines of the like kernels there.
     pub lines_from: Vec<PathBuf>,
+    /// What the ranges are called that are steps, with a `*` for any text; empty where the recording shall say it: `ProfilerStep#N`, else
+    /// the passes of a server.
+    pub step_ranges: Vec<String>,
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
@@ -129,6 +132,7 @@ impl LoadOptions {
             mappings: Vec::new(),
             captures: Vec::new(),
             lines_from: Vec::new(),
+            step_ranges: Vec::new(),
             ignore_exact: false,
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),

@@ -577,6 +577,7 @@ pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
         mappings: settings.mappings,
         captures: settings.captures.iter().map(|it| root.join(it)).collect(),
         lines_from: settings.lines_from.iter().map(|it| root.join(it)).collect(),
+        step_ranges: settings.step_ranges,
         git_texts: true,
         text_cache: text_cache.clone().filter(|_| settings.keeps_sources),
         ledger_cache: ledger_cache.clone().filter(|_| settings.keeps_ledgers),

@@ -67,7 +67,7 @@ pub(crate) struct FilterArguments {
     pub(crate) functions: Vec<String>,
     /// Modules of the model, by name (layers.*, model.layers.3.mlp.**, as the table `modules` lists them) or class (Linear).
     pub(crate) modules: Vec<String>,
-    /// Steps, by number or range: 3, 3-7.
+    /// Steps, by number, range or kind: 3, 3-7, decode.
     pub(crate) steps: Vec<String>,
     /// Threads, by id or name as recorded.
     pub(crate) threads: Vec<String>,

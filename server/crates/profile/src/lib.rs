@@ -75,6 +75,8 @@ pub struct Profile {
     pub graph_breaks: Vec<GraphBreak>,
     /// What the kernels of graphs were captured by; joined from another trace.
     pub captured: CapturedStacks,
+    /// What the ranges are called that are steps, as the user says, with a `*` for any text; empty where the recording shall say it.
+    pub step_ranges: Vec<String>,
     /// What the model calls its modules, each once, in the order of `event`; joined from a side-car.
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler; joined from a side-car.

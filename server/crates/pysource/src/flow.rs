@@ -560,6 +560,31 @@ pub fn calls_for_each(name: &str) -> bool {
     matches!(name, "map" | "filter")
 }
 
+/// Whether what a name like this makes takes the elements that it is given when its own are asked for: a built-in type, or one of
+/// `itertools`.
+#[must_use]
+pub fn takes_later(name: &str) -> bool {
+    calls_for_each(name) || matches!(name, "zip" | "enumerate") || is_of_itertools(name)
+}
+
+/// Whether `itertools` has an iterator of this name over what others yield.
+#[must_use]
+pub fn is_of_itertools(name: &str) -> bool {
+    matches!(
+        name,
+        "chain"
+            | "from_iterable"
+            | "islice"
+            | "takewhile"
+            | "dropwhile"
+            | "starmap"
+            | "zip_longest"
+            | "filterfalse"
+            | "accumulate"
+            | "pairwise"
+    )
+}
+
 /// What a call names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callee {

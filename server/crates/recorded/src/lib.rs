@@ -24,6 +24,7 @@ mod order;
 mod packages;
 mod runtime_calls;
 mod sources;
+mod step_ranges;
 mod steps;
 mod waiting;
 
@@ -52,5 +53,6 @@ pub use sources::{
     CommitId, GitBlob, RecordedCommit, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
 };
+pub use step_ranges::{step_work, work_of_server};
 pub use steps::{Step, Steps};
 pub use waiting::{helper_threads, idle_threads, is_waiting_call, waits_for_backward};

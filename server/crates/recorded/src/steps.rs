@@ -1,13 +1,20 @@
-//! The `ProfilerStep#N` ranges.
+//! The ranges that are steps: those of a profiler's schedule, `ProfilerStep#N`; without any, those in which a server of language
+//! models runs its model; or those that the user names.
 
 use ledger::Ns;
-use profile::{HostKind, Profile, ThreadId};
+use profile::{HostKind, Profile, StrId, ThreadId};
+
+use crate::step_ranges::{is_called, profiler_step, work_of_server};
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// The number that the recording gives it.
+    /// The number that the recording gives it; where it gives none, they count from 1.
     pub number: u32,
+    /// The name of its range.
+    pub name: StrId,
+    /// Whether that is `ProfilerStep#` and the number.
+    pub is_scheduled: bool,
     /// The thread that its range is on.
     pub thread: ThreadId,
     /// When it began.
@@ -24,22 +31,39 @@ impl Steps {
     /// Collects the ranges of all threads.
     #[must_use]
     pub fn new(profile: &Profile) -> Self {
-        let host = &profile.host;
-        let mut steps: Vec<Step> = Vec::new();
-        for id in host.ids() {
-            if host.kind[id.index()] != HostKind::Annotation {
-                continue;
-            }
-            let name = profile.strings.get(host.name[id.index()]);
-            let number = name.strip_prefix("ProfilerStep#").and_then(|number| number.parse().ok());
-            if let Some(number) = number {
-                let (thread, start) = (host.thread[id.index()], host.start[id.index()]);
-                steps.push(Step { number, thread, start, end: host.end(id) });
-            }
+        let named = &profile.step_ranges;
+        if !named.is_empty() {
+            return Self::numbered(profile, |name| named.iter().any(|it| is_called(name, it)));
+        }
+        let mut steps: Vec<Step> = ranges(profile)
+            .filter_map(|it| {
+                let number = profiler_step(profile.strings.get(it.name))?;
+                Some(Step { number, is_scheduled: true, ..it })
+            })
+            .collect();
+        if steps.is_empty() {
+            return Self::numbered(profile, |name| work_of_server(name).is_some());
         }
         steps.sort_by_key(|step| (step.start, step.end));
         for index in 1..steps.len() {
             steps[index - 1].end = steps[index - 1].end.min(steps[index].start);
+        }
+        Self(steps)
+    }
+
+    /// The ranges that are called so, but for those that begin in another.
+    fn numbered(profile: &Profile, is_step: impl Fn(&str) -> bool) -> Self {
+        let mut found: Vec<Step> =
+            ranges(profile).filter(|it| is_step(profile.strings.get(it.name))).collect();
+        found.sort_by_key(|step| (step.start, std::cmp::Reverse(step.end)));
+        let mut steps: Vec<Step> = Vec::with_capacity(found.len());
+        for step in found {
+            if steps.last().is_none_or(|before| before.end <= step.start) {
+                steps.push(step);
+            }
+        }
+        for (step, number) in steps.iter_mut().zip(1..) {
+            step.number = number;
         }
         Self(steps)
     }
@@ -99,12 +123,32 @@ impl Steps {
     }
 }
 
+/// All annotations as steps without a number, in no order.
+fn ranges(profile: &Profile) -> impl Iterator<Item = Step> {
+    let host = &profile.host;
+    host.ids().filter(|id| host.kind[id.index()] == HostKind::Annotation).map(|id| Step {
+        number: 0,
+        name: host.name[id.index()],
+        is_scheduled: false,
+        thread: host.thread[id.index()],
+        start: host.start[id.index()],
+        end: host.end(id),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn steps(ranges: &[(u32, Ns, Ns)]) -> Steps {
-        let step = |&(number, start, end)| Step { number, thread: ThreadId(0), start, end };
+        let step = |&(number, start, end)| Step {
+            number,
+            name: StrId::NONE,
+            is_scheduled: true,
+            thread: ThreadId(0),
+            start,
+            end,
+        };
         Steps(ranges.iter().map(step).collect())
     }
 

@@ -1,6 +1,6 @@
 //! Which part of a recording is shown: code by file and function, stacks by what is on them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use loader::{Run, StackBooks};
 use metrics::numbers;
 use regex::Regex;
 use serde_json::{Value as Json, json};
-use stack_books::{EventChoice, StackFrame, StepNumbers, TrainingPhase};
+use stack_books::{EventChoice, StackFrame, StepChoice, TrainingPhase};
 
 use crate::model::Note;
 use crate::recording::Recording;
@@ -278,16 +278,22 @@ fn without_phase(books: &StackBooks, phase: TrainingPhase) -> String {
 }
 
 /// Says which of `steps` is none of a recording; `None` where all are.
-pub(crate) fn unknown_step(ledger: &Ledger, steps: &[StepNumbers]) -> Option<String> {
-    let recorded = &ledger.steps;
-    let unknown = steps.iter().find(|it| !recorded.keys().any(|step| it.contains(*step)))?;
-    Some(match (recorded.first_key_value(), recorded.last_key_value()) {
-        (Some((first, _)), Some((last, _))) => format!(
-            "unknown step `{unknown}`, expected one of the {} steps from {first} to {last}",
-            recorded.len()
-        ),
-        _ => format!("unknown step `{unknown}`: the recording has no steps"),
-    })
+pub(crate) fn unknown_step(ledger: &Ledger, steps: &[StepChoice]) -> Option<String> {
+    let (recorded, work) = (&ledger.steps, &ledger.step_work);
+    let is_recorded =
+        |it: &StepChoice| recorded.keys().any(|step| it.is_match(*step, work.get(step)));
+    let unknown = steps.iter().find(|it| !is_recorded(it))?;
+    let (Some((first, _)), Some((last, _))) =
+        (recorded.first_key_value(), recorded.last_key_value())
+    else {
+        return Some(format!("unknown step `{unknown}`: the recording has no steps"));
+    };
+    let kinds: BTreeSet<&str> = work.values().map(|it| &*it.kind).collect();
+    let kinds: String = kinds.into_iter().map(|it| format!(", or {it}")).collect();
+    Some(format!(
+        "unknown step `{unknown}`, expected one of the {} steps from {first} to {last}{kinds}",
+        recorded.len()
+    ))
 }
 
 /// `1.2 ms of 5 ms of thread time`: of each metric that the recording has.

@@ -48,7 +48,7 @@ impl RecordingPart {
         summary.notes.push(Note::plain(format!(
             "with {text}: {extent}; numbers are sums of that part, shares are of it"
         )));
-        let steps = run.merged.steps.keys().filter(|it| filter.events.has_step(Some(**it))).count();
+        let steps = chosen_steps(&run.merged, filter).count();
         // What a snapshot holds of a device is known of all events alone.
         let has_memory =
             filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
@@ -137,10 +137,18 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
     part
 }
 
+/// The steps that pass `filter`, with their durations.
+fn chosen_steps(whole: &Ledger, filter: &StackFilter) -> impl Iterator<Item = (u32, Ns)> {
+    let passes = |step: &u32| filter.events.has_step(*step, whole.step_work.get(step));
+    whole.steps.iter().map(|(&step, &time)| (step, time)).filter(move |(step, _)| passes(step))
+}
+
 /// Adds the steps that pass `filter`, and what lines have in them.
 fn add_steps(part: &mut Ledger, books: &StackBooks, whole: &Ledger, filter: &StackFilter) {
-    let passes = |step: &u32| filter.events.has_step(Some(*step));
-    part.steps = whole.steps.iter().filter(|(it, _)| passes(it)).map(|(k, v)| (*k, *v)).collect();
+    let passes = |step: &u32| filter.events.has_step(*step, whole.step_work.get(step));
+    part.steps = chosen_steps(whole, filter).collect();
+    let work = whole.step_work.iter().filter(|(step, _)| passes(step));
+    part.step_work = work.map(|(step, it)| (*step, it.clone())).collect();
     // Ranks may have recorded different steps.
     for (&rank, overview) in &whole.overviews {
         let steps = overview.steps.keys().filter(|it| passes(it));

@@ -105,12 +105,46 @@ fn steps(run: &Run, scale: &Scale<'_>) -> String {
         return format!("no steps · {} of thread time", duration(run.merged.totals.cpu));
     };
     let mean = numbers::duration(scale.with_period(Period::Mean).time());
-    match steps.len() {
-        1 => format!("1 step of {mean}"),
-        number => {
-            format!("{number} steps of {mean} ({} to {})", duration(*shortest), duration(*longest))
+    let kinds = step_kinds(&run.merged);
+    match (steps.len(), &kinds[..]) {
+        (1, [kind]) => format!("1 {} step of {mean}", kind.name),
+        (1, _) => format!("1 step of {mean}"),
+        (number, kinds) => {
+            let range = format!("{} to {}", duration(*shortest), duration(*longest));
+            let of_kind = |it: &StepsOfKind<'_>| {
+                format!("{} {} of {}", it.number, it.name, duration(it.time / it.number))
+            };
+            match kinds {
+                [] | [_] => format!("{number} steps of {mean} ({range})"),
+                _ => {
+                    let kinds: Vec<String> = kinds.iter().map(of_kind).collect();
+                    format!("{number} steps of {mean} ({range}): {}", kinds.join(", "))
+                }
+            }
         }
     }
+}
+
+/// The steps that do the same.
+struct StepsOfKind<'a> {
+    name: &'a str,
+    number: i64,
+    /// How long they took together.
+    time: Ns,
+}
+
+/// The kinds of steps that a recording has, those that took most of the time first; none where it does not say what steps do.
+fn step_kinds(ledger: &Ledger) -> Vec<StepsOfKind<'_>> {
+    let mut kinds: BTreeMap<&str, StepsOfKind<'_>> = BTreeMap::new();
+    for (step, work) in &ledger.step_work {
+        let name = &*work.kind;
+        let kind = kinds.entry(name).or_insert(StepsOfKind { name, number: 0, time: Ns::ZERO });
+        kind.number += 1;
+        kind.time += ledger.steps.get(step).copied().unwrap_or_default();
+    }
+    let mut kinds: Vec<_> = kinds.into_values().collect();
+    kinds.sort_by_key(|it| std::cmp::Reverse(it.time));
+    kinds
 }
 
 fn devices(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {

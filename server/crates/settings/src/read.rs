@@ -10,12 +10,12 @@ use crate::fault::{SettingFault, ValueFault};
 use crate::globs::Glob;
 use crate::table::{
     CACHE, CAPTURES, CHARGE, DIAGNOSTICS, EXCLUDE, FORMAT, HINTS, INCLUDE, KEEP, LENSES,
-    LINES_FROM, MAP, MEMORY, METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, Setting,
-    THRESHOLD,
+    LINES_FROM, MAP, MEMORY, METRIC, MINE, PER, RULES, SETTINGS, SEVERITY, SITES, STEP_RANGES,
+    Setting, THRESHOLD,
 };
 use crate::values::{
     boolean, folders, globs, mappings, memory_limit, mine, parsed, paths, percent, period,
-    severities, thresholds,
+    severities, texts, thresholds,
 };
 
 /// What the user chose, as [`crate::SETTINGS`] describes it.
@@ -27,6 +27,8 @@ pub struct Settings {
     pub captures: Vec<PathBuf>,
     /// Traces of the same programs without CUDA graphs.
     pub lines_from: Vec<PathBuf>,
+    /// What the ranges are called that are steps.
+    pub step_ranges: Vec<String>,
     /// Folders of library code; `None` finds those of the active Python environment.
     pub sites: Option<Vec<PathBuf>>,
     /// Library code that counts as the user's.
@@ -72,6 +74,7 @@ impl Settings {
             exclude: reader.get(&EXCLUDE, globs),
             captures: reader.get(&CAPTURES, paths),
             lines_from: reader.get(&LINES_FROM, paths),
+            step_ranges: reader.get(&STEP_RANGES, texts),
             sites: reader.get(&SITES, folders),
             mine: reader.get(&MINE, mine),
             mappings: reader.get(&MAP, mappings),
@@ -98,12 +101,13 @@ impl Settings {
     }
 
     /// Whether what is decided while a recording is loaded is the same: which files are found, which lines are the user's,
-    /// and what graphs launch.
+    /// what graphs launch, and which ranges are steps.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
-        let Self { sites, mine, mappings, captures, lines_from, .. } = self;
-        (sites, mine, mappings, captures, lines_from)
-            == (&other.sites, &other.mine, &other.mappings, &other.captures, &other.lines_from)
+        let Self { sites, mine, mappings, captures, lines_from, step_ranges, .. } = self;
+        (sites, mine, mappings) == (&other.sites, &other.mine, &other.mappings)
+            && (captures, lines_from, step_ranges)
+                == (&other.captures, &other.lines_from, &other.step_ranges)
     }
 
     /// Whether a file, by its path below the folder of the project and with `/`, may be a recording.

@@ -82,6 +82,9 @@ settings! {
     LINES_FROM: "recordings.linesFrom", SettingKind::Paths("--lines-from"), [],
         "Traces of the same programs without CUDA graphs, by path below the workspace folder or absolute: kernels of replays whose \
          capture is not known count to the lines that launch the same kernels there.";
+    STEP_RANGES: "recordings.stepRanges", SettingKind::List("names of ranges"), [],
+        "What the ranges (`record_function`) are called that are steps, with a `*` for any text: `train_batch*`. Without it those of \
+         the profiler's schedule are, else the passes of vLLM and SGLang.";
     SITES: "python.sitePackages", SettingKind::Folders, null,
         "Folders of library code (`site-packages`). `null` finds those of the active Python environment.";
     MINE: "code.mine", SettingKind::List("packages and globs"), [],

@@ -93,7 +93,7 @@ pub(crate) fn parsed<T, E: ToString>(
     parse(text).map_err(|error| error.to_string())
 }
 
-fn texts(value: &Value) -> Result<Vec<String>, String> {
+pub(crate) fn texts(value: &Value) -> Result<Vec<String>, String> {
     let items = value.as_array().map(|items| items.iter().map(|it| it.as_str().map(str::to_owned)));
     items
         .and_then(Iterator::collect)

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use ledger::StepWork;
+
 use crate::module_pattern::ModulePattern;
-use crate::step_numbers::StepNumbers;
+use crate::step_numbers::StepChoice;
 
 /// Which events the books are made of: all, unless threads, streams, modules or steps are named.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +17,7 @@ pub struct EventChoice {
     /// Modules of the model: what happened in their calls, and what was launched there.
     pub modules: Vec<ModulePattern>,
     /// Steps: what happened on the host during them, and what was launched there.
-    pub steps: Vec<StepNumbers>,
+    pub steps: Vec<StepChoice>,
 }
 
 impl EventChoice {
@@ -49,11 +51,10 @@ impl EventChoice {
         self.streams.is_empty() || self.streams.contains(&stream)
     }
 
-    /// Whether what happens in a step counts, or outside of all.
+    /// Whether what happens in a step counts that has a number, and works on something if that is known.
     #[must_use]
-    pub fn has_step(&self, step: Option<u32>) -> bool {
-        self.steps.is_empty()
-            || step.is_some_and(|step| self.steps.iter().any(|it| it.contains(step)))
+    pub fn has_step(&self, step: u32, work: Option<&StepWork>) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|it| it.is_match(step, work))
     }
 
     /// Whether one of the modules that are named is meant.

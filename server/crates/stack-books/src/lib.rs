@@ -22,4 +22,4 @@ pub use books::{
 pub use event_choice::EventChoice;
 pub use module_pattern::ModulePattern;
 pub use phase::{TrainingPhase, is_backward_node, is_checkpoint_file, recomputes};
-pub use step_numbers::StepNumbers;
+pub use step_numbers::{StepChoice, StepNumbers};

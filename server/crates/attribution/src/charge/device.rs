@@ -8,6 +8,7 @@ use profile::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::compiler_backends::{CompilerBackends, is_generated};
 use crate::compute_pass::ComputePass;
 use crate::event_stacks::EventStacks;
 use crate::names::Names;
@@ -33,6 +34,7 @@ pub(crate) fn device_stacks(
     let device = &profile.device;
     let TimelinePass { events, charges, .. } = pass;
     let mut captured: FxHashMap<(Node, usize), Node> = FxHashMap::default();
+    let mut backends = CompilerBackends::default();
     let mut of_graph: FxHashMap<i64, Node> = FxHashMap::default();
     let nodes = device
         .ids()
@@ -56,7 +58,7 @@ pub(crate) fn device_stacks(
             match profile.captured.number(event).filter(|_| !is_own) {
                 None => node,
                 Some(number) => *captured.entry((node, number)).or_insert_with(|| {
-                    let node = with_captured(profile, number, node, events);
+                    let node = with_captured(profile, number, node, events, &mut backends);
                     *grow_to(&mut charges.is_charged, node.index()) = true;
                     node
                 }),
@@ -72,6 +74,7 @@ fn with_captured(
     number: usize,
     node: Node,
     events: &mut EventStacks<'_>,
+    backends: &mut CompilerBackends,
 ) -> Node {
     let EventStacks { names, stacks, .. } = events;
     let captured = &profile.captured.stacks[number];
@@ -96,7 +99,13 @@ fn with_captured(
             [only] => only.first().copied(),
             _ => stacks.lines.fused(&parts),
         };
-        node = line.map_or(node, |line| stacks.push(node, line, evidence));
+        if let Some(line) = line {
+            // A backend replays what it captured of generated code.
+            if is_generated(line, &stacks.lines) {
+                node = backends.left_out(node, stacks);
+            }
+            node = stacks.push(node, line, evidence);
+        }
     }
     node
 }
@@ -110,13 +119,8 @@ fn n_around(
     names: &mut Names<'_>,
     stacks: &mut Stacks,
 ) -> usize {
-    let mut around = Vec::new();
-    let mut at = node;
-    while !at.is_empty() {
-        let line = stacks.line(at);
-        around.push((stacks.lines.file_of(line), stacks.lines.number(line)));
-        at = stacks.parent(at);
-    }
+    let place = |line: LineId| (stacks.lines.file_of(line), stacks.lines.number(line));
+    let around: Vec<_> = stacks.outwards(node).map(|at| place(stacks.line(at))).collect();
     let mut around = around.into_iter().rev();
     let mut is_around = |it: &CapturedLine| {
         let Some(frame) = it.parts.first().and_then(|it| it.first()) else { return false };

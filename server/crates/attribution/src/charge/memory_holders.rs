@@ -57,12 +57,11 @@ fn first_of(from: &StackSources<'_>, line: LineId) -> LineId {
 /// The phase that the lines of a stack show: the innermost sign counts, as in snapshots.
 fn phase_of_lines(from: &StackSources<'_>, node: Node) -> Option<Phase> {
     let stacks = &from.events.stacks;
-    let outwards = successors(Some(node), |it| Some(stacks.parent(*it)));
     let phase = |line: LineId| {
         let file = &stacks.lines.files[stacks.lines.file_of(line).0 as usize];
         TrainingPhase::of_code(&file.recorded, stacks.lines.function(line))?.of_step()
     };
-    let lines = outwards.take_while(|it| !it.is_empty()).map(|it| stacks.line(it));
+    let lines = stacks.outwards(node).map(|it| stacks.line(it));
     lines.map(|it| first_of(from, it)).find_map(phase)
 }
 

@@ -1,5 +1,7 @@
 //! The amounts of the ledger by whole stacks: the lines of each, with the calls, operators and kernels below them.
 
+use std::collections::BTreeSet;
+
 use ledger::{Metric, Ns, Reason, share_of};
 use line_stacks::{BookedStacks, Node};
 use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId, Thread};
@@ -18,6 +20,8 @@ pub(crate) struct StackSources<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) sources: &'a RecordedSources,
     pub(crate) steps: &'a Steps,
+    /// The numbers of the steps that count.
+    pub(crate) chosen_steps: &'a BTreeSet<u32>,
     pub(crate) events: &'a EventStacks<'a>,
     pub(crate) host: &'a HostCharges,
     pub(crate) by_event: &'a EventCharges,
@@ -147,10 +151,10 @@ fn amounts_by_step(from: &StackSources<'_>) -> Vec<(HostEventId, Node, u32, Even
 
 /// Calls `charge` with each step that counts and what of `start..end` lies in it.
 fn split_by_step(from: &StackSources<'_>, start: Ns, end: Ns, mut charge: impl FnMut(u32, Ns)) {
-    let (steps, chosen) = (from.steps, &from.options.events);
+    let steps = from.steps;
     let mut cursor = steps.0.partition_point(|it| it.end <= start);
     steps.split(start, end, &mut cursor, |step, time| {
-        if chosen.has_step(Some(step)) {
+        if from.chosen_steps.contains(&step) {
             charge(step, time);
         }
     });
@@ -338,8 +342,9 @@ impl StackCharging<'_> {
 
     /// Whether what happens at a time counts.
     fn is_in_steps(&self, at: Ns) -> bool {
-        let chosen = &self.from.options.events;
-        chosen.steps.is_empty() || chosen.has_step(self.from.steps.at(at))
+        let StackSources { options, steps, chosen_steps, .. } = self.from;
+        options.events.steps.is_empty()
+            || steps.at(at).is_some_and(|step| chosen_steps.contains(&step))
     }
 
     /// Thread time, waiting, idle time of devices, waits for devices.
@@ -399,7 +404,8 @@ impl StackCharging<'_> {
 
     /// Device time: each event below the operator that launched it.
     fn add_devices(&mut self) {
-        let StackSources { profile, steps, stacks, launches, options, .. } = self.from;
+        let StackSources { profile, steps, chosen_steps, stacks, launches, options, .. } =
+            self.from;
         let device = &profile.device;
         for event in device.ids() {
             let launch = launches.launch(event);
@@ -416,7 +422,7 @@ impl StackCharging<'_> {
             let frame = self.booked.books.frame(StackFrame::Device(name));
             let step = launch.filter(|_| options.by_step).and_then(|it| {
                 let step = steps.at(profile.host.start[it.index()]);
-                step.filter(|it| options.events.has_step(Some(*it)))
+                step.filter(|it| chosen_steps.contains(it))
             });
             for part in 0..n_parts {
                 let base = self.launch_row(event, node, part);

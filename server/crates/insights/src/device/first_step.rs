@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     summary: "The first step took much longer than the others, so that means over the steps show what happens only once.",
     severity: Severity::Information,
     trigger: "The recording has several steps, and the first one took longer than a multiple of the median of the others.",
-    measure: "Durations of the `ProfilerStep#N` ranges; the longest rank of each step. The cost is what the first step took beyond the median of the others. \
+    measure: "Durations of the steps; the longest rank of each; of a server, those that do the same as the first (prefill, decode). The cost is what the first step took beyond the median of the others. \
               It is reported on the line whose thread time in the first step exceeds its median in the others most.",
     thresholds: &[MINIMUM, WARNING, FACTOR, STEPS],
     remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`; `perfline record --after N`, or `skip=N` of \
@@ -50,7 +50,9 @@ const STEPS: Threshold = Threshold {
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let mut steps = ledger.steps.iter();
     let Some((&number, &first)) = steps.next() else { return Vec::new() };
-    let others: Vec<u32> = steps.map(|(&number, _)| number).collect();
+    let kind = |step: &u32| ledger.step_work.get(step).map(|it| &it.kind);
+    let others: Vec<u32> =
+        steps.map(|(&number, _)| number).filter(|it| kind(it) == kind(&number)).collect();
     let median_step =
         median(others.iter().filter_map(|it| ledger.steps.get(it)).copied().collect());
     if (others.len() as f64) + 1.0 < limits.get(&STEPS)

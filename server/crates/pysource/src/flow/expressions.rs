@@ -11,7 +11,7 @@ use super::known_names::NameValue;
 use super::lines::LinesByVersion;
 use super::{
     Access, BinaryOp, Binding, CallArguments, Callee, CompareOp, Index, Iteration, SiteKind,
-    UnaryOp, calls_for_each,
+    UnaryOp, is_of_itertools, takes_later,
 };
 use crate::collect::is_self;
 use crate::semantic::{Loops, ScopeCode};
@@ -375,8 +375,8 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.site(kind, lines, it.range());
     }
 
-    /// The lambdas and generator expressions among arguments, and among those of `map` and `filter` there, which run them
-    /// when their elements are taken.
+    /// The lambdas and generator expressions among arguments, and among those of iterators there (`map`, `chain`), which run them when
+    /// their elements are taken.
     fn passed(&self, arguments: &Arguments) -> Vec<usize> {
         let mut passed = Vec::new();
         let mut next = vec![arguments];
@@ -386,7 +386,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                 match value {
                     Expr::Lambda(it) => passed.extend(self.scopes.number(it)),
                     Expr::Generator(it) => passed.extend(self.scopes.number(it)),
-                    Expr::Call(it) if is_lazy(&it.func) => next.push(&it.arguments),
+                    Expr::Call(it) if is_iterator(&it.func) => next.push(&it.arguments),
                     _ => {}
                 }
             }
@@ -715,8 +715,13 @@ fn is_named_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::Attribute(it) if is_constant(&it.attr) && !is_self(&it.value))
 }
 
-fn is_lazy(called: &Expr) -> bool {
-    called.as_name_expr().is_some_and(|it| calls_for_each(&it.id))
+/// Whether what is called makes an iterator over its arguments.
+fn is_iterator(called: &Expr) -> bool {
+    match called {
+        Expr::Name(it) => takes_later(&it.id),
+        Expr::Attribute(it) => is_of_itertools(&it.attr),
+        _ => false,
+    }
 }
 
 fn is_super_call(expr: &Expr) -> bool {

@@ -9,7 +9,7 @@ use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, Unit, evidence_shares};
 use pysource::{Carried, LineMap, Module, recorded_cell};
 use ranks::{Side, Spread, ranks_of, times_by_rank};
-use stack_books::StepNumbers;
+use stack_books::StepChoice;
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
@@ -109,7 +109,7 @@ impl AnnotateOptions {
 #[must_use]
 pub fn unknown_step(recording: &Recording<'_>, options: &AnnotateOptions) -> Option<String> {
     let Period::Step(step) = options.period else { return None };
-    filter::unknown_step(&recording.run.merged, &[StepNumbers::from(step)])
+    filter::unknown_step(&recording.run.merged, &[StepChoice::from(step)])
 }
 
 /// The files that have lines to show, hottest first.

@@ -5,7 +5,7 @@ use std::io;
 
 use event_timeline::{Lane, LaneKind, LaneSpan, SpanName};
 use ledger::{LineKey, Metric, Ns, Unit};
-use loader::EventTimeline;
+use loader::{EventTimeline, work_of_server};
 use metrics::{Period, Scale};
 use stack_books::{FramedLine, StackFrame, StackRow, TrainingPhase};
 
@@ -30,6 +30,17 @@ struct RangeSum<'a> {
     longest: Ns,
     cuda: Ns,
     lines: BTreeMap<&'a LineKey, i64>,
+    /// The least and the largest of each number that is left out of the name.
+    numbers: Vec<(u64, u64)>,
+}
+
+/// The name of a row that an annotation is in.
+#[derive(Debug, Default)]
+struct RowName {
+    /// With a `*` for each number that is left out.
+    pattern: String,
+    /// The numbers that are left out and shown.
+    numbers: Vec<u64>,
 }
 
 /// An annotation that is open.
@@ -39,7 +50,7 @@ struct OpenAnnotation<'a> {
 }
 
 /// The annotations of the rank whose timeline was loaded, those that took longest first. Names that differ by a number at the end
-/// alone (`ProfilerStep#3`) are one row.
+/// alone (`ProfilerStep#3`) are one row, and so are those of a server that differ by their sizes, which are shown (`step[DECODE bs=1..32]`).
 ///
 /// # Errors
 /// If the recording was loaded without a timeline, or is none of a trace.
@@ -49,7 +60,7 @@ pub fn build(recording: &Recording<'_>) -> io::Result<NamedTable> {
         .timeline
         .as_ref()
         .ok_or_else(|| io::Error::other("the recording was loaded without a timeline"))?;
-    let names: Vec<String> = timeline.names.iter().map(|it| pattern(it)).collect();
+    let names: Vec<RowName> = timeline.names.iter().map(|it| row_name(it)).collect();
     let mut rows: BTreeMap<&str, RangeSum<'_>> = BTreeMap::new();
     for (index, lane) in timeline.lanes.iter().enumerate() {
         if let LaneKind::Annotations(thread) = &lane.kind {
@@ -108,27 +119,67 @@ fn cells(recording: &Recording<'_>, name: &str, it: RangeSum<'_>, whole: Ns) -> 
         Cell::real(it.durations.as_f64() / it.calls.max(1) as f64, Unit::Ns),
         it.shortest.map(Cell::duration).unwrap_or_default(),
         Cell::duration(it.longest),
-        Cell::text(name),
+        Cell::text(with_numbers(name, &it.numbers)),
         lines.cell(recording),
     ]
 }
 
-/// `ProfilerStep#*` of `ProfilerStep#3`.
-fn pattern(name: &str) -> String {
-    match name.rsplit_once('#') {
+/// `ProfilerStep#*` of `ProfilerStep#3`; of a range of a server all numbers but 0, which says what it does not do.
+fn row_name(name: &str) -> RowName {
+    if work_of_server(name).is_some() {
+        return name_with_sizes(name);
+    }
+    let pattern = match name.rsplit_once('#') {
         Some((start, number))
             if !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) =>
         {
             format!("{start}#*")
         }
         _ => name.to_owned(),
+    };
+    RowName { pattern, numbers: Vec::new() }
+}
+
+fn name_with_sizes(name: &str) -> RowName {
+    let mut row = RowName::default();
+    let mut rest = name;
+    while let Some(start) = rest.find(|it: char| it.is_ascii_digit()) {
+        let (before, digits) = rest.split_at(start);
+        let n_digits = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, after) = digits.split_at(n_digits);
+        row.pattern.push_str(before);
+        match digits.parse() {
+            Ok(0) | Err(_) => row.pattern.push_str(digits),
+            Ok(number) => {
+                row.pattern.push('*');
+                row.numbers.push(number);
+            }
+        }
+        rest = after;
     }
+    row.pattern.push_str(rest);
+    row
+}
+
+/// A pattern with the least and the largest number in the place of each `*`; as it is where they are not known.
+fn with_numbers(pattern: &str, numbers: &[(u64, u64)]) -> String {
+    let mut parts = pattern.split('*');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (at, part) in parts.enumerate() {
+        match numbers.get(at) {
+            Some((least, largest)) if least == largest => text.push_str(&least.to_string()),
+            Some((least, largest)) => text.push_str(&format!("{least}..{largest}")),
+            None => text.push('*'),
+        }
+        text.push_str(part);
+    }
+    text
 }
 
 /// Adds the annotations of a thread, whose stacks are in the lane `stacks`.
 fn add_thread<'a>(
     timeline: &'a EventTimeline,
-    names: &'a [String],
+    names: &'a [RowName],
     annotations: &Lane,
     stacks: Option<usize>,
     rows: &mut BTreeMap<&'a str, RangeSum<'a>>,
@@ -137,7 +188,7 @@ fn add_thread<'a>(
     let mut open = OpenAnnotations::default();
     for span in &annotations.spans {
         let SpanName::Named(name) = span.name else { continue };
-        let Some(name) = names.get(name as usize).map(String::as_str) else { continue };
+        let Some(RowName { pattern: name, numbers }) = names.get(name as usize) else { continue };
         while let Some((at, time)) = launched.next_if(|(at, _)| *at < span.start) {
             open.charge(rows, at, time);
         }
@@ -146,6 +197,10 @@ fn add_thread<'a>(
         let is_within_itself = open.ranges.iter().any(|it| it.name == name && span.start < it.end);
         let row = rows.entry(name).or_default();
         row.calls += 1;
+        row.numbers.resize(numbers.len(), (u64::MAX, 0));
+        for ((least, largest), &number) in row.numbers.iter_mut().zip(numbers) {
+            (*least, *largest) = ((*least).min(number), (*largest).max(number));
+        }
         row.durations = row.durations.saturating_add(duration);
         if !is_within_itself {
             row.time = row.time.saturating_add(duration);
@@ -256,4 +311,29 @@ fn lines_of(timeline: &EventTimeline, stack: StackRow) -> impl Iterator<Item = &
         StackFrame::Line(line) => Some(line),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_a_server_are_left_out_and_shown() {
+        for (name, pattern, numbers) in [
+            ("ProfilerStep#3", "ProfilerStep#*", &[][..]),
+            ("batch 3", "batch 3", &[]),
+            ("step[DECODE bs=32]", "step[DECODE bs=*]", &[32]),
+            (
+                "execute_context_0(0)_generation_30(31)",
+                "execute_context_0(0)_generation_*(*)",
+                &[30, 31],
+            ),
+        ] {
+            let row = row_name(name);
+            assert_eq!((&*row.pattern, &row.numbers[..]), (pattern, numbers), "{name}");
+        }
+        assert_eq!(with_numbers("step[DECODE bs=*]", &[(1, 32)]), "step[DECODE bs=1..32]");
+        assert_eq!(with_numbers("a_*(*)", &[(3, 3), (3, 9)]), "a_3(3..9)");
+        assert_eq!(with_numbers("ProfilerStep#*", &[]), "ProfilerStep#*");
+    }
 }

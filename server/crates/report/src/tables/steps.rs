@@ -1,6 +1,6 @@
 //! The steps of a recording one by one, with the lines that make the longer ones longer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use ide::UnknownName;
@@ -17,8 +17,18 @@ use crate::run_summary::{BREAKDOWN_COLUMNS, part_name};
 use crate::summary;
 
 /// The columns that a narrow terminal can do without, the first of them first.
-const DISPENSABLE: [&str; 8] =
-    ["other", "runtime", "memset", "memcpy", "comm", "data loader", "CPU ops", "kernel"];
+const DISPENSABLE: [&str; 10] = [
+    "tokens",
+    "requests",
+    "other",
+    "runtime",
+    "memset",
+    "memcpy",
+    "comm",
+    "data loader",
+    "CPU ops",
+    "kernel",
+];
 
 /// Lines that a step names for threads, and as many for devices.
 const MAX_LINES: usize = 3;
@@ -73,9 +83,16 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
         number("time"),
         number("to median"),
     ];
+    let has_work = distinguishes_steps(&recording.run.merged);
+    let work = [
+        Column::text("kind"),
+        Column::number("requests", Unit::Count),
+        Column::number("tokens", Unit::Count),
+    ];
+    let work = work.into_iter().filter(|_| has_work);
     let parts = parts.map(|(part, _)| number(part_name(BREAKDOWN_COLUMNS, part)));
     let last = [Column::text("longer on threads"), Column::text("longer on devices")];
-    let columns = columns.into_iter().chain(parts).chain(last);
+    let columns = columns.into_iter().chain(work).chain(parts).chain(last);
     let mut section = Section::new("steps", "Steps", Subject::Run, columns);
     let run = recording.run;
     let mut rows: Vec<(Ns, Vec<Cell>)> = Vec::new();
@@ -89,7 +106,7 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
         };
         let mut of_rank = StepsOfRank::new(rank, &ledger);
         for (&step, &time) in &rank.steps {
-            let mut cells = of_rank.row(recording, step, time);
+            let mut cells = of_rank.row(recording, step, time, has_work);
             if run.ranks.len() == 1 {
                 cells[0] = Cell::default();
             }
@@ -110,14 +127,22 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
     }
 }
 
+/// Whether the recording says more of what steps did than one name for all.
+fn distinguishes_steps(ledger: &Ledger) -> bool {
+    let first = ledger.step_work.values().next();
+    ledger.step_work.values().any(|it| {
+        it.requests.is_some() || it.tokens.is_some() || first.is_some_and(|of| of.kind != it.kind)
+    })
+}
+
 /// The steps of one rank.
 struct StepsOfRank<'a> {
     rank: u32,
     ledger: &'a Ledger,
-    numbers: BTreeSet<u32>,
-    median: Ns,
-    /// The median of each line over the steps, on threads and on devices; worked out for the first step that needs it.
-    usual: BTreeMap<&'a LineKey, [Ns; 2]>,
+    /// The steps by what they did (empty where that is not known), with their median.
+    kinds: BTreeMap<&'a str, (Vec<u32>, Ns)>,
+    /// By what steps did, the median of each line over them, on threads and on devices; worked out for the first step that needs it.
+    usual: BTreeMap<&'a str, BTreeMap<&'a LineKey, [Ns; 2]>>,
 }
 
 /// What a line took in a step, on threads and on devices.
@@ -126,19 +151,26 @@ fn times(books: &LineBooks, step: u32) -> [Ns; 2] {
     [cpu, cuda]
 }
 
+/// What a step did; empty where the recording does not say.
+fn kind_of(ledger: &Ledger, step: u32) -> &str {
+    ledger.step_work.get(&step).map_or("", |it| &it.kind)
+}
+
 impl<'a> StepsOfRank<'a> {
     fn new(rank: &Rank, ledger: &'a Ledger) -> Self {
-        Self {
-            rank: rank.rank,
-            ledger,
-            numbers: rank.steps.keys().copied().collect(),
-            median: median(rank.steps.values().copied().collect()),
-            usual: BTreeMap::new(),
+        let mut kinds: BTreeMap<&str, (Vec<u32>, Ns)> = BTreeMap::new();
+        for &step in rank.steps.keys() {
+            kinds.entry(kind_of(ledger, step)).or_default().0.push(step);
         }
+        for (steps, usual) in kinds.values_mut() {
+            *usual = median(steps.iter().map(|step| rank.steps[step]).collect());
+        }
+        Self { rank: rank.rank, ledger, kinds, usual: BTreeMap::new() }
     }
 
-    fn row(&mut self, recording: &Recording<'_>, step: u32, time: Ns) -> Vec<Cell> {
-        let excess = time.saturating_sub(self.median);
+    fn row(&mut self, recording: &Recording<'_>, step: u32, time: Ns, has_work: bool) -> Vec<Cell> {
+        let usual = self.kinds.get(kind_of(self.ledger, step)).map_or(Ns::ZERO, |it| it.1);
+        let excess = time.saturating_sub(usual);
         let overview = self.ledger.overviews.get(&self.rank);
         let parts: BTreeMap<&str, Ns> = overview
             .and_then(|it| it.steps.get(&step))
@@ -150,10 +182,18 @@ impl<'a> StepsOfRank<'a> {
             Cell::duration(time),
             difference(excess).unless_zero(),
         ];
+        if has_work {
+            let work = self.ledger.step_work.get(&step);
+            cells.push(work.map_or_else(Cell::default, |it| Cell::text(it.kind.clone())));
+            let number = |it: Option<u64>| it.map_or_else(Cell::default, Cell::integer);
+            cells.extend(
+                [work.and_then(|it| it.requests), work.and_then(|it| it.tokens)].map(number),
+            );
+        }
         cells.extend(Breakdown::default().parts().map(|(part, _)| {
             parts.get(part).map_or_else(Cell::default, |it| Cell::duration(*it).unless_zero())
         }));
-        let is_longer = Ns::ZERO < excess && MIN_EXCESS * self.median.as_f64() <= excess.as_f64();
+        let is_longer = Ns::ZERO < excess && MIN_EXCESS * usual.as_f64() <= excess.as_f64();
         for place in 0..2 {
             cells.push(if is_longer {
                 self.longer(recording, step, excess, place)
@@ -164,18 +204,21 @@ impl<'a> StepsOfRank<'a> {
         cells
     }
 
-    /// The lines that take longer in a step than in the median of all, by how much, the first of them the one that does most.
+    /// The lines that take longer in a step than in the median of those that did the same, by how much, the first of them the one
+    /// that does most.
     fn longer(&mut self, recording: &Recording<'_>, step: u32, of: Ns, place: usize) -> Cell {
-        if self.usual.is_empty() {
-            let usual = |books: &LineBooks| {
-                [0, 1].map(|place| {
-                    median(self.numbers.iter().map(|step| times(books, *step)[place]).collect())
-                })
+        let Self { ledger, kinds, usual, .. } = self;
+        let kind = kind_of(ledger, step);
+        let usual = usual.entry(kind).or_insert_with(|| {
+            let steps = kinds.get(kind).map_or(&[][..], |it| &it.0);
+            let of_line = |books: &LineBooks| {
+                [0, 1]
+                    .map(|place| median(steps.iter().map(|it| times(books, *it)[place]).collect()))
             };
-            self.usual = self.ledger.lines.iter().map(|(key, it)| (key, usual(it))).collect();
-        }
-        let lines = self.ledger.lines.iter().filter_map(|(key, books)| {
-            let usual = self.usual.get(key).map_or(Ns::ZERO, |it| it[place]);
+            ledger.lines.iter().map(|(key, it)| (key, of_line(it))).collect()
+        });
+        let lines = ledger.lines.iter().filter_map(|(key, books)| {
+            let usual = usual.get(key).map_or(Ns::ZERO, |it| it[place]);
             let excess = times(books, step)[place].saturating_sub(usual);
             (MIN_PART * of.as_f64() <= excess.as_f64()).then_some((key, excess))
         });

@@ -37,6 +37,7 @@ impl Tables {
             frame_lines: _,
             loader_workers: _,
             command: _,
+            step_ranges: _,
         } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =

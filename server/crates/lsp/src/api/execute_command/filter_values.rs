@@ -28,11 +28,13 @@ fn of(loaded: &LoadedRecording) -> Value {
     let threads: BTreeSet<&str> = ledger.threads.keys().map(|it| &*it.thread).collect();
     let kernels = ledger.lines.values().flat_map(|it| it.kernel_table.values());
     let streams: BTreeSet<i64> = kernels.flat_map(|it| it.streams.iter().copied()).collect();
+    let kinds: BTreeSet<&str> = ledger.step_work.values().map(|it| &*it.kind).collect();
+    let steps = ledger.steps.keys().map(|&it| Value::from(it));
     json!({
         "files": files,
         "functions": functions.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>(),
         "modules": modules,
-        "steps": ledger.steps.keys().collect::<Vec<_>>(),
+        "steps": kinds.into_iter().map(Value::from).chain(steps).collect::<Vec<_>>(),
         "threads": threads,
         "streams": streams,
         "phases": TrainingPhase::ALL.map(TrainingPhase::name),
