@@ -1069,6 +1069,11 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) top: usize,
 
+    /// Only what happened on the host during these steps of both, and what was launched there: 3, 3-7, or a kind that perfline steps
+    /// lists (decode), repeatable
+    #[arg(long = "step", value_name = "N|KIND", value_delimiter = ',')]
+    pub(crate) steps: Vec<StepChoice>,
+
     /// Also write the comparison as a page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -1083,6 +1088,12 @@ pub(crate) struct DiffArgs {
 }
 
 impl DiffArgs {
+    /// Which part of both is compared.
+    pub(crate) fn filter(&self) -> StackFilter {
+        let events = EventChoice { steps: self.steps.clone(), ..EventChoice::default() };
+        StackFilter { events, ..StackFilter::default() }
+    }
+
     /// What to load of one side.
     pub(crate) fn recording(&self, inputs: Vec<PathBuf>, root: &Path) -> RecordingArgs {
         RecordingArgs {

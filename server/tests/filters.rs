@@ -644,3 +644,21 @@ fn ranges_that_are_named_are_the_steps() {
     let table = served.json(&["steps", "served.json"])["table"].take();
     assert_eq!(column_of(&table, "kind"), ["decode", "decode", "batch", "batch"]);
 }
+
+#[test]
+fn steps_that_do_the_same_are_compared() {
+    let served = Served::new();
+    std::fs::copy(served.0.path().join("served.json"), served.0.path().join("again.json")).unwrap();
+    let text = |arguments: &[&str]| {
+        let output = served.output(&[&["diff", "served.json", "again.json"], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(text(&[]).contains("3 and 3 steps"));
+    let part = text(&["--step", "decode"]);
+    assert!(part.contains("2 and 2 steps"), "{part}");
+    assert!(part.contains("A step takes 90 µs"), "{part}");
+    assert!(part.contains("new with --step decode: 180 µs of 1 ms of thread time"), "{part}");
+    let unknown = served.output(&["diff", "served.json", "again.json", "--step", "verify"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}

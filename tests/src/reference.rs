@@ -975,8 +975,8 @@ struct Launch {
     event: Option<usize>,
 }
 
-/// For each device event how it came to run: the section *Device events*.
-fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
+/// For each device event the runtime call with its number, the operator around that, and the operator with its number.
+fn launchers(recording: &Recording) -> Vec<[Option<usize>; 3]> {
     let hosts = &recording.hosts;
     let first_in_file = |kind: Kind, number: Option<i64>, of: fn(&Host) -> Option<i64>| {
         let same = (0..hosts.len())
@@ -991,12 +991,21 @@ fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
         });
         *found
     };
-    let mut launches: Vec<Launch> = Vec::new();
-    for (position, device) in recording.devices.iter().enumerate() {
+    let of_device = |device: &Device| {
         let runtime = find(Join::Correlation, device.correlation);
         let operator_of_runtime =
             find(Join::ExternalId, runtime.and_then(|it| hosts[it].external_id));
-        let operator = find(Join::ExternalId, device.external_id);
+        [runtime, operator_of_runtime, find(Join::ExternalId, device.external_id)]
+    };
+    recording.devices.iter().map(of_device).collect()
+}
+
+/// For each device event how it came to run: the section *Device events*.
+fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
+    let mut launches: Vec<Launch> = Vec::new();
+    let launchers = launchers(recording);
+    for (position, device) in recording.devices.iter().enumerate() {
+        let [runtime, operator_of_runtime, operator] = launchers[position];
         let before = (0..position)
             .rev()
             .find(|&it| {
@@ -1042,7 +1051,7 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
     steps
 }
 
-/// The ranges of vLLM and SGLang that begin in no other, numbered from 1.
+/// The ranges of vLLM and SGLang that begin in no other, numbered from 1, until what was launched in them is done or the next begins.
 fn passes_of_server(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
     let is_pass = |name: &str| {
         let is_vllm = name.starts_with("execute_")
@@ -1056,6 +1065,21 @@ fn passes_of_server(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
         if steps.last().is_none_or(|before| before.2 <= it.start) {
             let number = steps.len() as u32 + 1;
             steps.push((number, it.start, it.end, it.thread));
+        }
+    }
+    let ranges = steps.clone();
+    let mut launched: Vec<Option<usize>> = Vec::new();
+    for (position, [runtime, _, operator]) in launchers(recording).into_iter().enumerate() {
+        let device = &recording.devices[position];
+        let mut before = (0..position).rev();
+        let of_graph = before.find(|&it| {
+            device.graph_id.is_some() && recording.devices[it].graph_id == device.graph_id
+        });
+        launched.push(runtime.or(operator).or_else(|| launched[of_graph?]));
+        let Some(at) = launched[position].map(|it| recording.hosts[it].start) else { continue };
+        if let Some(step) = ranges.iter().position(|it| it.1 <= at && at < it.2) {
+            let next = ranges.get(step + 1).map_or(Ns::MAX, |it| it.1);
+            steps[step].2 = steps[step].2.max(device.end).min(next);
         }
     }
     steps

@@ -24,14 +24,18 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let stacks = if args.html.is_some() { StackChoice::WherePossible } else { StackChoice::No };
+    let filter = args.filter();
     let [base, new] = [base, args.recording(new, &args.root)].map(|it| {
         let options = LoadOptions { stacks, ..inputs::options(&it) };
-        OpenedRecording::load_with(it, options)
+        OpenedRecording::load_part(&it, options, &filter, &filter)
     });
-    let (base, new) = (base?, new?);
+    let (Some((base, base_part)), Some((new, new_part))) = (base?, new?) else {
+        return Ok(ExitCode::from(2));
+    };
     let rules = args.settings.view.rules();
     let recordings = [base.recording(), new.recording()];
     let mut found = diff::build(&recordings[0], &recordings[1], args.top, &rules);
+    found.name_parts([base_part, new_part]);
     if let Some(path) = &args.html {
         let pairs = diff::source_pairs(recordings.each_ref(), &found);
         found.report.charts.push(Chart::Sources(pairs));

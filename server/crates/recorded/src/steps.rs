@@ -4,6 +4,7 @@
 use ledger::Ns;
 use profile::{HostKind, Profile, StrId, ThreadId};
 
+use crate::launches::Launches;
 use crate::step_ranges::{is_called, profiler_step, work_of_server};
 
 /// One step of the recorded loop.
@@ -42,7 +43,9 @@ impl Steps {
             })
             .collect();
         if steps.is_empty() {
-            return Self::numbered(profile, |name| work_of_server(name).is_some());
+            let mut passes = Self::numbered(profile, |name| work_of_server(name).is_some());
+            passes.last_until_devices_are_done(profile);
+            return passes;
         }
         steps.sort_by_key(|step| (step.start, step.end));
         for index in 1..steps.len() {
@@ -66,6 +69,26 @@ impl Steps {
             step.number = number;
         }
         Self(steps)
+    }
+
+    /// Lets each step last until devices have done what was launched in it, or until the next begins: a server launches a pass and
+    /// waits for its results after the range.
+    fn last_until_devices_are_done(&mut self, profile: &Profile) {
+        let launches = Launches::new(profile);
+        let (host, device) = (&profile.host, &profile.device);
+        let mut ends: Vec<Ns> = self.0.iter().map(|it| it.end).collect();
+        for event in device.ids() {
+            let Some(launch) = launches.launch(event) else { continue };
+            let launched = host.start[launch.index()];
+            let index = self.0.partition_point(|it| it.start <= launched);
+            if let Some(at) = index.checked_sub(1).filter(|&at| launched < self.0[at].end) {
+                ends[at] = ends[at].max(device.end(event));
+            }
+        }
+        for (at, end) in ends.into_iter().enumerate() {
+            let next = self.0.get(at + 1).map_or(Ns::MAX, |it| it.start);
+            self.0[at].end = end.min(next);
+        }
     }
 
     /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of

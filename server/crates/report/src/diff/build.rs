@@ -13,6 +13,7 @@ use pysource::MatchStatus;
 
 use super::finding::FindingDifference;
 use crate::model::{Cell, Column, Note, Place, Report, Section, Subject, Summary, Unit};
+use crate::part::RecordingPart;
 use crate::recording::Recording;
 
 /// From how much faster or slower all lines are (as a share of 1) it is said.
@@ -35,6 +36,16 @@ pub struct DiffReport<'a> {
 }
 
 impl DiffReport<'_> {
+    /// Says which part of the base and of the new run was compared, where it was one.
+    pub fn name_parts(&mut self, parts: [Option<RecordingPart>; 2]) {
+        for (of, part) in ["base", "new"].into_iter().zip(parts) {
+            if let Some(RecordingPart { text, extent, .. }) = part {
+                let note = Note::plain(format!("{of} with {text}: {extent}"));
+                self.report.summary.notes.push(note);
+            }
+        }
+    }
+
     /// What a line of the base (`is_new` is false) or of the new run is called.
     pub(crate) fn place(&self, line: &LineKey, is_new: bool) -> Place {
         let file = self.names[usize::from(is_new)].get(&line.file).unwrap_or(&line.file);
