@@ -119,28 +119,29 @@ mod tests {
     #[test]
     fn names_of_servers_say_what_a_step_does() {
         let expected = [
-            ("execute_context_2(4096)_generation_30(30)", "mixed, 32 requests, 4126 tokens"),
-            ("execute_context_1(512)_generation_0(0)", "prefill, 1 request, 512 tokens"),
+            ("execute_context_2(4096)_generation_30(30)", "mixed", Some(32), Some(4126)),
+            ("execute_context_1(512)_generation_0(0)", "prefill", Some(1), Some(512)),
             (
                 "execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)",
-                "mixed, 46 requests, 8192 tokens",
+                "mixed",
+                Some(46),
+                Some(8192),
             ),
             (
                 "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)",
-                "decode, 32 requests, 32 tokens",
+                "decode",
+                Some(32),
+                Some(32),
             ),
-            ("execute_new_0_cached_12", "decode, 12 requests"),
-            ("step[DECODE bs=32]", "decode, 32 requests"),
-            ("step[EXTEND bs=4 toks=8192]", "prefill, 4 requests, 8192 tokens"),
-            ("step[MIXED bs=4 forward_id=7]", "mixed, 4 requests"),
-            ("step[VERIFY bs=1]", "verify, 1 request"),
+            ("execute_new_0_cached_12", "decode", Some(12), None),
+            ("step[DECODE bs=32]", "decode", Some(32), None),
+            ("step[EXTEND bs=4 toks=8192]", "prefill", Some(4), Some(8192)),
+            ("step[MIXED bs=4 forward_id=7]", "mixed", Some(4), None),
+            ("step[VERIFY bs=1]", "verify", Some(1), None),
         ];
-        for (name, text) in expected {
-            assert_eq!(
-                work_of_server(name).map(|it| it.to_string()).as_deref(),
-                Some(text),
-                "{name}"
-            );
+        for (name, kind, requests, tokens) in expected {
+            let work = StepWork { kind: kind.to_owned(), requests, tokens };
+            assert_eq!(work_of_server(name), Some(work), "{name}");
         }
         let others = [
             "execute_model",

@@ -48,7 +48,8 @@ impl RecordingPart {
         summary.notes.push(Note::plain(format!(
             "with {text}: {extent}; numbers are sums of that part, shares are of it"
         )));
-        let steps = chosen_steps(&run.merged, filter).count();
+        let steps =
+            run.merged.steps.keys().filter(|it| has_step(&run.merged, filter, **it)).count();
         // What a snapshot holds of a device is known of all events alone.
         let has_memory =
             filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
@@ -137,16 +138,15 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
     part
 }
 
-/// The steps that pass `filter`, with their durations.
-fn chosen_steps(whole: &Ledger, filter: &StackFilter) -> impl Iterator<Item = (u32, Ns)> {
-    let passes = |step: &u32| filter.events.has_step(*step, whole.step_work.get(step));
-    whole.steps.iter().map(|(&step, &time)| (step, time)).filter(move |(step, _)| passes(step))
+/// Whether a step of the whole passes `filter`.
+fn has_step(whole: &Ledger, filter: &StackFilter, step: u32) -> bool {
+    filter.events.has_step(step, whole.step_work.get(&step))
 }
 
 /// Adds the steps that pass `filter`, and what lines have in them.
 fn add_steps(part: &mut Ledger, books: &StackBooks, whole: &Ledger, filter: &StackFilter) {
-    let passes = |step: &u32| filter.events.has_step(*step, whole.step_work.get(step));
-    part.steps = chosen_steps(whole, filter).collect();
+    let passes = |step: &u32| has_step(whole, filter, *step);
+    part.steps = whole.steps.iter().filter(|(it, _)| passes(it)).map(|(k, v)| (*k, *v)).collect();
     let work = whole.step_work.iter().filter(|(step, _)| passes(step));
     part.step_work = work.map(|(step, it)| (*step, it.clone())).collect();
     // Ranks may have recorded different steps.
