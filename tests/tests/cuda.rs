@@ -188,6 +188,11 @@ fn kernels_of_branches_on_several_streams_are_on_the_lines_that_launch_them_with
     let lines = lines(&run, "branches_in_graph.py");
     let of_overlap = [(84, 3), (85, 3), (86, 3), (87, 9), (88, 3), (91, 3), (93, 6)];
     assert!(of_overlap.iter().all(|(line, n)| lines[line].kernels == *n));
+    // Of each line: the graph was replayed three times, however many kernels the line has in it.
+    for (line, _) in of_overlap {
+        let replays: Vec<u64> = lines[&line].replayed.values().map(|it| it.replays).collect();
+        assert_eq!(replays, [3], "line {line}");
+    }
     let name_of = |line: u32| lines[&line].kernel_table.keys().next().unwrap().name.clone();
     assert!(name_of(85).contains("sin_kernel") && name_of(91).contains("reduce_kernel"));
     assert!(run.inputs.iter().all(|it| it.warnings.is_empty()), "no replay was refused");
@@ -232,6 +237,11 @@ fn compiled_graphs_reach_the_lines_of_the_user() {
         (11..=15).filter_map(|it| lines.get(&it).map(|books| (it, books.kernels))).collect();
     assert_eq!(kernels, [(11, 2), (12, 5), (13, 3), (14, 9), (15, 3)]);
     assert!((12..=15).all(|it| lines[&it].evidence == Evidence::Exact));
+    // Twice the graph of the forward pass and twice that of the backward pass, also of lines that share their kernels.
+    for line in 12..=15 {
+        let replays: Vec<u64> = lines[&line].replayed.values().map(|it| it.replays).collect();
+        assert_eq!(replays, [2, 2], "line {line}");
+    }
 }
 
 /// A capture that was recorded by another run, or another part of it, has the log of the compiler beside it.

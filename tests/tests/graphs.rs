@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use ledger::{Evidence, LineBooks, LineKey, Ns};
+use ledger::{Evidence, GraphReplays, LineBooks, LineKey, Ns};
 use loader::{InputKind, LoadOptions, Run, Watch, load};
 use tests::builder::render;
 use tests::fixtures::repository;
@@ -164,15 +164,16 @@ fn kernels_of_replays_are_on_the_lines_of_the_capture() {
         assert_eq!((now.cpu_own, now.cpu_total), (books.cpu_own, books.cpu_total), "{key:?}");
     }
     // What a line has of replays, and from where.
-    let replayed = |line: u32| -> Vec<(String, i64)> {
+    let replayed = |line: u32| -> Vec<(String, u64, i64)> {
         let mut lines = run.merged.lines.iter();
         let (_, books) = lines.find(|(it, _)| it.file == "model.py" && it.line == line).unwrap();
-        let row =
-            |(key, time): (&LineKey, &Ns)| (format!("{}:{}", key.file, key.line), time.0 / 1000);
+        let row = |(key, it): (&LineKey, &GraphReplays)| {
+            (format!("{}:{}", key.file, key.line), it.replays, it.cuda.0 / 1000)
+        };
         books.replayed.iter().map(row).collect()
     };
-    assert_eq!(replayed(6), [("run.py:41".to_owned(), 20)]);
-    assert_eq!(replayed(22), [("run.py:42".to_owned(), 7)]);
+    assert_eq!(replayed(6), [("run.py:41".to_owned(), 2, 20)]);
+    assert_eq!(replayed(22), [("run.py:42".to_owned(), 1, 7)]);
     for (key, books) in &run.merged.lines {
         if key.file == "model.py" {
             assert_eq!(books.evidence, Evidence::Exact, "{key:?}");
@@ -418,7 +419,7 @@ fn kernels_of_replays_are_on_the_lines_that_launch_them_without_graphs() {
     assert_eq!(books("model.py", 6).evidence, Evidence::Inferred);
     assert_eq!(books("run.py", 41).evidence, Evidence::Exact);
     let replaying = LineKey { file: "run.py".to_owned(), line: 41 };
-    assert_eq!(books("model.py", 6).replayed[&replaying], Ns(10_000));
+    assert_eq!(books("model.py", 6).replayed[&replaying].cuda, Ns(10_000));
     assert_eq!(
         (run.inputs[1].kind, &run.inputs[1].warnings[..]),
         (InputKind::GraphlessRun, &[][..])

@@ -329,6 +329,8 @@ export interface Details {
   callers: (Place & Value)[];
   callees: { name: string; text: string; texts: { calls: string; total: string; share: string } }[];
   waits: (Place & { value: number; text: string })[];
+  /** Lines that replay the graphs that were captured on the line. */
+  replays: (Place & Value)[];
   /** Lines of generated files. */
   generated: (Place & Value)[];
   allocations: { memory: string; text: string; texts: { allocs: string; alloc: string; peak: string; live: string } }[];

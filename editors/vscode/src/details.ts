@@ -147,5 +147,5 @@ function lineOfCursor(): { uri: string; line: number } | undefined {
 
 /** The places that can be clicked, in the order in which `detailsHtml` numbers them. */
 function revealed(details: Details | undefined) {
-  return details === undefined ? [] : [...details.callers, ...details.waits, ...details.generated];
+  return details === undefined ? [] : [...details.callers, ...details.waits, ...details.replays, ...details.generated];
 }

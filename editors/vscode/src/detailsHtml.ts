@@ -16,7 +16,7 @@ export function emptyHtml(text: string): string {
 }
 
 export function detailsHtml(details: Details): string {
-  const { callers, findings, generated, waits } = details;
+  const { callers, findings, generated, replays, waits } = details;
   return [
     header(details),
     ...findings.map(finding),
@@ -28,7 +28,8 @@ export function detailsHtml(details: Details): string {
     places(vscode.l10n.t('Called from'), callers, 0, (it) => it.shareText),
     callees(details),
     places(vscode.l10n.t('Waits for kernels of'), waits, callers.length),
-    compiled(generated, callers.length + waits.length),
+    places(vscode.l10n.t('Replayed from'), replays, callers.length + waits.length, (it) => it.shareText),
+    compiled(generated, callers.length + waits.length + replays.length),
     allocations(details),
     '</section>',
     '</div>',

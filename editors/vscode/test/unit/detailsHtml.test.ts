@@ -89,6 +89,7 @@ const DETAILS: Details = {
   callers: [{ ...PLACE, value: 1, text: '3 ms', share: 0.5, shareText: '50 %' }],
   callees: [],
   waits: [{ ...PLACE, uri: null, value: 1, text: '2 ms' }],
+  replays: [{ ...PLACE, file: 'run.py', value: 1, text: '×729 · 4 ms', share: 0.1, shareText: '10 %' }],
   generated: [{ ...PLACE, file: 'cab.py', value: 1, text: '1 ms', share: 0.2, shareText: '20 %' }],
   allocations: [],
   steps: [
@@ -122,7 +123,9 @@ test('what is known of a line', () => {
   assert.doesNotMatch(text, /wait 0/, 'numbers that are nothing are left out');
   assert.equal(html.match(/data-index="0"/g)?.length, 1);
   assert.doesNotMatch(html, /data-index="1"/, 'a place that is not there cannot be clicked');
-  assert.match(html, /Compiled into.*<a href="#" data-index="2">cab\.py:46<\/a>/s);
+  assert.match(html, /Compiled into.*<a href="#" data-index="3">cab\.py:46<\/a>/s);
+  assert.match(html, /Replayed from.*<a href="#" data-index="2">run\.py:46<\/a>/s);
+  assert.match(text, /×729 · 4 ms 10 %/);
 });
 
 test('of much generated code the costliest lines are shown', () => {

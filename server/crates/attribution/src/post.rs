@@ -38,6 +38,10 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     }
 
     let calls = post_fused(&mut books, charges);
+    for (&(line, launching), &replays) in &charges.device.replays {
+        let key = line_key(lines, launching);
+        books[line.index()].replayed.entry(key).or_default().replays += replays;
+    }
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     post_totals(&mut ledger, charges);
     for step in &charges.steps.0 {
@@ -349,9 +353,9 @@ fn post_tables(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
         let callees = &mut books[line.index()].callees;
         callees.entry(callee(profile, name)).or_default().merge(call);
     }
-    for (&(line, replays), &time) in &device.replayed {
-        let key = line_key(&events.stacks.lines, replays);
-        *books[line.index()].replayed.entry(key).or_default() += time;
+    for (&(line, launching), &time) in &device.replayed {
+        let key = line_key(&events.stacks.lines, launching);
+        books[line.index()].replayed.entry(key).or_default().cuda += time;
     }
     for (&(line, cause), &time) in &waits.waited_for {
         books[line.index()].waits.insert(line_key(&events.stacks.lines, cause), time);

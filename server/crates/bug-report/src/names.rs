@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use recorded::{Frame, compiled_graph};
+use recorded::{Frame, compiled_graph, work_of_server};
 use rustc_hash::FxHashMap;
 
 use crate::public_names::{self as public, KnownPackage};
@@ -370,6 +370,9 @@ impl ReplacedNames {
         if KNOWN.contains(&name) {
             return Some(name.to_owned());
         }
+        if work_of_server(name).is_some() && has_words_of_servers_only(name) {
+            return Some(name.to_owned());
+        }
         for prefix in ["ProfilerStep#", "Torch-Compiled Region: ", "PyTorch Profiler ("] {
             let rest = name.strip_prefix(prefix);
             if rest.is_some_and(is_plain) {
@@ -577,6 +580,41 @@ impl ReplacedNames {
 
 /// Endings of files that a recording may name.
 const ENDINGS: [&str; 7] = ["py", "pyx", "pyi", "pyc", "ipynb", "cpp", "cu"];
+
+/// Words in the names that servers of language models give to their passes: of vLLM, and the `ForwardMode` of SGLang.
+const SERVER_WORDS: [&str; 25] = [
+    "execute",
+    "new",
+    "cached",
+    "context",
+    "generation",
+    "sq",
+    "sk",
+    "sqsq",
+    "sqsk",
+    "step",
+    "bs",
+    "toks",
+    "forward",
+    "id",
+    "EXTEND",
+    "DECODE",
+    "MIXED",
+    "IDLE",
+    "TARGET",
+    "VERIFY",
+    "DRAFT",
+    "PREBUILT",
+    "SPLIT",
+    "PREFILL",
+    "DLLM",
+];
+
+/// Whether a name of which a server says what it did holds nothing else but numbers.
+fn has_words_of_servers_only(name: &str) -> bool {
+    let mut words = name.split(|it: char| !it.is_alphabetic()).filter(|it| !it.is_empty());
+    words.all(|it| SERVER_WORDS.contains(&it))
+}
 
 /// What operators of PyTorch between devices are made of.
 const COLLECTIVE_WORDS: [&str; 27] = [
@@ -797,6 +835,13 @@ mod tests {
             ("nccl:all_reduce", "nccl:all_reduce"),
             ("nccl:secret", "nccl:range1"),
             ("load the secret", "range2"),
+            (
+                "execute_8192_context_9(sq81sk84sqsq74sqsk76)_generation_37(sq37sk34sqsq37sqsk34)",
+                "execute_8192_context_9(sq81sk84sqsq74sqsk76)_generation_37(sq37sk34sqsq37sqsk34)",
+            ),
+            ("step[DECODE bs=32]", "step[DECODE bs=32]"),
+            ("step[SECRET bs=32]", "range3"),
+            ("execute_context_1(5 secrets)_generation_0(0)", "range4"),
         ];
         for (name, expected) in ranges {
             assert_eq!(names.range(name), expected);

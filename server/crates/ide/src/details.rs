@@ -1,6 +1,7 @@
 //! Everything that is known about a line, as data.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use ledger::{Bytes, Evidence, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
@@ -75,7 +76,7 @@ pub struct BookTables {
     /// Lines whose kernels were waited for, the longest first.
     pub waits: Vec<LineRow>,
     /// Lines that replayed the graphs which were captured here, the costliest first.
-    pub replays: Vec<LineRow>,
+    pub replays: Vec<ReplayRow>,
     /// Lines of generated files that call what the compiler made of this line, the costliest first.
     pub generated: Vec<LineRow>,
     /// Allocations by memory.
@@ -99,7 +100,7 @@ impl BookTables {
             callers: lines(scale, &books.callers),
             callees: callees(scale, books),
             waits: lines(scale, &books.waits),
-            replays: lines(scale, &books.replayed),
+            replays: replays(scale, books),
             generated: lines(scale, &generated_times(scale.ledger(), books)),
             allocations: allocations(scale, books),
             steps: steps(scale, books),
@@ -185,6 +186,15 @@ pub struct LineRow {
     pub share: f64,
     /// `value` as text.
     pub text: String,
+}
+
+/// A line that replays graphs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayRow {
+    /// Which line, and the device time of what it runs of this line.
+    pub line: LineRow,
+    /// How often it replays a graph that was captured on this line.
+    pub replays: f64,
 }
 
 /// Calls of one name.
@@ -309,23 +319,30 @@ fn operators(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
     rows.collect()
 }
 
-fn lines(
-    scale: &ViewScale<'_>,
-    lines: &std::collections::BTreeMap<LineKey, ledger::Ns>,
-) -> Vec<LineRow> {
-    let rows = lines.iter().map(|(place, &time)| {
-        let value = scale.mean(time.as_f64());
-        let books = scale.ledger().lines.get(place);
-        LineRow {
-            place: place.clone(),
-            function: books.map(|it| it.function.clone()).unwrap_or_default(),
-            evidence: books.map(|it| it.evidence).unwrap_or_default(),
-            value,
-            share: scale.mean_share(value),
-            text: duration(value),
-        }
+fn lines(scale: &ViewScale<'_>, times: &BTreeMap<LineKey, Ns>) -> Vec<LineRow> {
+    sorted(times.iter().map(|(place, &time)| line(scale, place, time)), |row| row.value)
+}
+
+fn line(scale: &ViewScale<'_>, place: &LineKey, time: Ns) -> LineRow {
+    let value = scale.mean(time.as_f64());
+    let books = scale.ledger().lines.get(place);
+    LineRow {
+        place: place.clone(),
+        function: books.map(|it| it.function.clone()).unwrap_or_default(),
+        evidence: books.map(|it| it.evidence).unwrap_or_default(),
+        value,
+        share: scale.mean_share(value),
+        text: duration(value),
+    }
+}
+
+fn replays(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<ReplayRow> {
+    let rows = books.replayed.iter().map(|(place, it)| {
+        let (line, replays) = (line(scale, place, it.cuda), scale.mean(it.replays as f64));
+        let text = format!("×{} · {}", count(replays), line.text);
+        ReplayRow { line: LineRow { text, ..line }, replays }
     });
-    sorted(rows, |row| row.value)
+    sorted(rows, |row| row.line.value)
 }
 
 fn callees(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<CallRow> {

@@ -30,6 +30,9 @@ use ledger::shorten_kernel_name;
 /// Rows of a table at most.
 const MAX_ROWS: usize = 6;
 
+/// Other lines in a sentence at most.
+const MAX_OTHER_LINES: usize = 3;
+
 /// Sets of lines that are equally good, at most.
 const MAX_READINGS: usize = 3;
 
@@ -311,12 +314,23 @@ fn replays(
     scale: &ViewScale<'_>,
     placed: &Placed<'_>,
 ) -> Option<LineSection> {
-    let lines = longest(source, scale, &placed.books.replayed)?;
-    let text = RichText::words("Its kernels were captured into a graph, replayed from ");
-    paragraph(text.and_text(lines).and("."))
+    let mut replays: Vec<_> = placed.books.replayed.iter().collect();
+    replays.sort_by_key(|&(line, it)| (Reverse(it.cuda), line));
+    let lines = replays.iter().take(MAX_OTHER_LINES).map(|(line, it)| {
+        let times = match count(scale.mean(it.replays as f64)) {
+            once if once == "1" => "once".to_owned(),
+            several => format!("{several} times"),
+        };
+        let time = duration(scale.mean(it.cuda.as_f64()));
+        let from = RichText::words(format!("{times} from "));
+        from.and_text(line_name(source, line)).and(format!(" ({time})"))
+    });
+    let lines = RichText::joined(lines, ", ");
+    let text = RichText::words("Its kernels were captured into a graph, replayed ");
+    (!replays.is_empty()).then(|| LineSection::Text(text.and_text(lines).and(".")))
 }
 
-/// The three lines with most time, and how long per step; `None` where there are none.
+/// The lines with most time, and how long per step; `None` where there are none.
 fn longest(
     source: &PlacedSource<'_>,
     scale: &ViewScale<'_>,
@@ -324,7 +338,7 @@ fn longest(
 ) -> Option<RichText> {
     let mut times: Vec<_> = times.iter().collect();
     times.sort_by_key(|&(line, time)| (Reverse(time), line));
-    let lines = times.iter().take(3).map(|(line, time)| {
+    let lines = times.iter().take(MAX_OTHER_LINES).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
     (!times.is_empty()).then(|| RichText::joined(lines, ", "))

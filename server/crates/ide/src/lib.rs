@@ -48,7 +48,7 @@ pub use callees::module_pattern;
 pub use critical_path::{on_critical_path, path_parts, rank_shares};
 pub use details::{
     AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,
-    OperatorRow, StepRow, details,
+    OperatorRow, ReplayRow, StepRow, details,
 };
 pub use diagnostics::{Diagnostic, RelatedLine, current_messages, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};

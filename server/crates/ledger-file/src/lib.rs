@@ -28,7 +28,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// Bytes of the first line at most.
 const MAX_HEAD: usize = 64;

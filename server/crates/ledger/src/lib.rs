@@ -44,8 +44,8 @@ pub use kernel_name::shorten_kernel_name;
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
-    Allocation, Call, Evidence, HostDeviceTime, Kernel, KernelKey, LineBooks, Operator, PerStep,
-    ProductSizes, RecordingCost, SourceFile, SourceFit,
+    Allocation, Call, Evidence, GraphReplays, HostDeviceTime, Kernel, KernelKey, LineBooks,
+    Operator, PerStep, ProductSizes, RecordingCost, SourceFile, SourceFit,
 };
 pub use loops::LoopBooks;
 pub use memory::{

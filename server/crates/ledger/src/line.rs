@@ -179,8 +179,9 @@ pub struct LineBooks {
     pub callees: BTreeMap<String, Call>,
     /// What the waits of this line waited for: the line that launched it, with its device time during the waits.
     pub waits: BTreeMap<LineKey, Ns>,
-    /// The lines that replayed the graphs which were captured on this line: the share of `cuda_own` that each launched.
-    pub replayed: BTreeMap<LineKey, Ns>,
+    /// The lines that replayed the graphs which were captured on this line: how often, and the share of `cuda_own` that each
+    /// launched.
+    pub replayed: BTreeMap<LineKey, GraphReplays>,
     /// The lines of generated files that call what the compiler made of this line, alone or with others: its part of each.
     pub generated: BTreeMap<LineKey, HostDeviceTime>,
     /// Calls and operators for which several lines of the function are equally good: how many, by those lines in
@@ -398,6 +399,15 @@ pub struct Call {
     pub calls: u64,
     /// Thread time.
     pub cpu: Ns,
+}
+
+/// Launches of CUDA graphs from one line, of graphs with kernels, copies or fills of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct GraphReplays {
+    /// How many, however many kernels of the line each ran.
+    pub replays: u64,
+    /// Device time of what they ran of the line.
+    pub cuda: Ns,
 }
 
 /// Allocations on one memory.

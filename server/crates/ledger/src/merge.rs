@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use crate::amount::Amount;
 use crate::{
     Allocation, Arithmetic, Books, Call, CategoryMemory, CompiledFunction, DeviceBooks,
-    DeviceMemory, IdleThread, Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns, Operator,
-    Overview, PatternBooks, PerStep, RankCommunication, RankPaths, RecompileReason, SourceFile,
+    DeviceMemory, GraphReplays, IdleThread, Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns,
+    Operator, Overview, PatternBooks, PerStep, RankCommunication, RankPaths, RecompileReason,
+    SourceFile,
 };
 
 impl Ledger {
@@ -251,7 +252,7 @@ impl LineBooks {
         merge_map(&mut self.callers, callers, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.callees, callees, Call::merge);
         merge_map(&mut self.waits, waits, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.replayed, replayed, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.replayed, replayed, GraphReplays::merge);
         merge_map(&mut self.generated, generated, |mine, theirs| mine.merge(theirs));
         merge_map(&mut self.readings, readings, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.allocations, allocations, Allocation::merge);
@@ -316,6 +317,15 @@ impl Call {
     }
 }
 
+impl GraphReplays {
+    /// Adds other replays.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { replays, cuda } = other;
+        self.replays.gain(*replays);
+        self.cuda.gain(*cuda);
+    }
+}
+
 impl IdleThread {
     fn merge(&mut self, other: &Self) {
         let Self { time, threads } = other;
@@ -373,7 +383,7 @@ mod tests {
 
     use crate::{
         Allocation, Arithmetic, Balance, Blocked, Bytes, Call, CollectiveCall, CollectiveKind,
-        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers,
+        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GraphReplays, GroupMembers,
         HostDeviceTime, IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey,
         LoopBooks, Metric, ModuleBooks, ModuleKey, Ns, Operator, PathCollective, PathPiece,
         PathTime, Pattern, PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes,
@@ -463,7 +473,7 @@ mod tests {
                 callers: [(caller.clone(), ns(4))].into(),
                 callees: [(name(), Call { calls: 2, cpu: ns(2) })].into(),
                 waits: [(caller.clone(), ns(11))].into(),
-                replayed: [(caller.clone(), ns(7))].into(),
+                replayed: [(caller.clone(), GraphReplays { replays: n(6), cuda: ns(7) })].into(),
                 generated: [(caller, HostDeviceTime { cpu: ns(3), cuda: ns(7) })].into(),
                 readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: bytes(15), peak: Bytes(2), live: Bytes(3) })].into(),

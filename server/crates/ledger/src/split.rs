@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::portion::Portion;
 use crate::{
-    Allocation, Arithmetic, Bytes, Call, HostDeviceTime, Kernel, Launching, LineBooks, Ns,
-    Operator, PerStep, RecordingCost, SegmentTime,
+    Allocation, Arithmetic, Bytes, Call, GraphReplays, HostDeviceTime, Kernel, Launching,
+    LineBooks, Ns, Operator, PerStep, RecordingCost, SegmentTime,
 };
 
 fn each<K: Ord + Clone, V>(table: &BTreeMap<K, V>, share: impl Fn(&V) -> V) -> BTreeMap<K, V> {
@@ -190,7 +190,10 @@ impl LineBooks {
                 Call { calls: count(calls), cpu: time(cpu) }
             }),
             waits: each(waits, time),
-            replayed: each(replayed, time),
+            replayed: each(replayed, |it| {
+                let GraphReplays { replays, cuda } = it;
+                GraphReplays { replays: count(replays), cuda: time(cuda) }
+            }),
             generated: each(generated, host_device),
             readings: if is_first { readings.clone() } else { BTreeMap::new() },
             allocations: each(allocations, |it| {

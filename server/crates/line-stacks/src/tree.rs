@@ -141,6 +141,14 @@ impl Lines {
         self.fused.get(&line)
     }
 
+    /// The lines that what is charged to `line` belongs to: the last of user code of each part, or `line` itself.
+    pub fn own_lines(&self, line: LineId) -> impl Iterator<Item = LineId> {
+        let parts = self.parts(line);
+        let own = parts.into_iter().flat_map(|parts| parts.iter());
+        let own = own.filter_map(|part| self.last_of_user(part));
+        own.chain(parts.is_none().then_some(line))
+    }
+
     /// The lines that stand for several.
     pub fn all_fused(&self) -> impl Iterator<Item = (LineId, &FusedLines)> {
         // In the order of handles: remainders go to parts, and the order of a table of hashes would be another each time.

@@ -3,10 +3,10 @@
 use ledger::{Arithmetic, Bytes, Evidence, Kernel, Ns};
 use line_stacks::{LineId, Node, Stacks, grow_to};
 use profile::{
-    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, LaunchShapeId, OriginFrame, Profile,
-    StrId,
+    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, HostEventId, LaunchShapeId,
+    OriginFrame, Profile, StrId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::compiler_backends::{CompilerBackends, is_generated};
 use crate::compute_pass::ComputePass;
@@ -194,6 +194,9 @@ pub(crate) struct DeviceCharges {
     pub(crate) operators: FxHashMap<(LineId, StrId), Ns>,
     /// Of events whose graph was captured on another line than the one that replays it, by both.
     pub(crate) replayed: FxHashMap<(LineId, LineId), Ns>,
+    /// Launches of graphs with such events, by the line that they were captured on and the line that replays: each of the lines that a
+    /// charged line stands for has all of them.
+    pub(crate) replays: FxHashMap<(LineId, LineId), u64>,
 }
 
 /// Charges the duration of every device event, and the arithmetic that kernels stand for.
@@ -210,6 +213,7 @@ pub(crate) fn charge_devices(
     let by_kernel = counted.iter().filter_map(|it| Some((it.kernel?, it)));
     let by_kernel: FxHashMap<DeviceEventId, &CountedOperator> = by_kernel.collect();
     let mut charges = DeviceCharges::default();
+    let mut counted_replays: FxHashSet<(LineId, HostEventId)> = FxHashSet::default();
     for event in device.ids() {
         let (row, node) = (event.index(), stacks.node(event));
         let time = device.duration[row];
@@ -257,6 +261,11 @@ pub(crate) fn charge_devices(
             let replays = events.charged_line(launch).get().filter(|it| *it != charged);
             if let Some(replays) = replays.filter(|_| profile.captured.number(event).is_some()) {
                 *charges.replayed.entry((charged, replays)).or_default() += time;
+                for captured in events.stacks.lines.own_lines(charged) {
+                    if counted_replays.insert((captured, launch)) {
+                        *charges.replays.entry((captured, replays)).or_default() += 1;
+                    }
+                }
             }
             if let Some(step) = step {
                 *charges.steps.entry((charged, step)).or_default() += time;

@@ -32,11 +32,7 @@ pub(crate) fn memory_holders(from: &StackSources<'_>) -> MemoryHolders {
         };
         let group = *groups.entry((charged, phase)).or_insert_with(|| {
             // As the ledger divides what is on a line that stands for several.
-            let own = |part: &Vec<LineId>| lines.last_of_user(part).unwrap_or_default();
-            found.groups.push(match lines.parts(charged) {
-                Some(parts) => parts.iter().map(|it| row_of(own(it))).collect(),
-                None => vec![row_of(charged)],
-            });
+            found.groups.push(lines.own_lines(charged).map(&mut row_of).collect());
             last_row(&found.groups)
         });
         found.of_event.push(group);

@@ -32,7 +32,7 @@ pub(super) fn of_lines(
         other_lines(recording, "callers", "Called from", &tables.callers),
         callees(&tables),
         other_lines(recording, "waits", "Waits for kernels of", &tables.waits),
-        other_lines(recording, "replays", "Captured into a graph, replayed from", &tables.replays),
+        replays(recording, &tables),
         other_lines(recording, "generated", "Compiled into", &tables.generated),
         allocations(&tables),
         steps(&tables),
@@ -304,6 +304,37 @@ fn other_lines(
                 Cell::evidence(it.evidence),
                 Cell::place(recording.place(&it.place)),
                 Cell::text(&it.function),
+            ]
+        })
+        .collect();
+    section
+}
+
+fn replays(recording: &Recording<'_>, tables: &BookTables) -> Section {
+    let mut section = Section::new(
+        "replays",
+        "Captured into a graph, replayed from",
+        Subject::Lines,
+        [
+            Column::number("time", Unit::Ns),
+            Column::number("share", Unit::Share),
+            Column::number("replays", Unit::Count),
+            Column::text(""),
+            Column::text("line"),
+            Column::text("function"),
+        ],
+    );
+    section.rows = tables
+        .replays
+        .iter()
+        .map(|ide::ReplayRow { line, replays }| {
+            vec![
+                Cell::real(line.value, Unit::Ns),
+                Cell::share(line.share),
+                Cell::count(*replays),
+                Cell::evidence(line.evidence),
+                Cell::place(recording.place(&line.place)),
+                Cell::text(&line.function),
             ]
         })
         .collect();

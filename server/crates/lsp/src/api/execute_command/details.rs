@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ide::{Details, LineRow, LineSection, RichText, RunKnowledge, Unit};
+use ide::{Details, LineRow, LineSection, ReplayRow, RichText, RunKnowledge, Unit};
 use ledger::{LineKey, Ns};
 use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
         "callers": lines(places, &tables.callers),
         "callees": callees.collect::<Vec<_>>(),
         "waits": lines(places, &tables.waits),
-        "replays": lines(places, &tables.replays),
+        "replays": replays(places, &tables.replays),
         "generated": lines(places, &tables.generated),
         "allocations": allocations.collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
@@ -180,8 +180,19 @@ fn section(section: &LineSection) -> Value {
     }
 }
 
-fn lines(places: &CurrentFiles<'_>, rows: &[LineRow]) -> Vec<Value> {
-    let mut lines = places.of(rows.iter().map(|row| row.place.clone()));
+fn replays(places: &CurrentFiles<'_>, rows: &[ReplayRow]) -> Vec<Value> {
+    let mut lines = lines(places, rows.iter().map(|row| &row.line));
+    for (line, row) in lines.iter_mut().zip(rows) {
+        extend(line, json!({"replays": count(row.replays)}));
+    }
+    lines
+}
+
+fn lines<'a>(
+    places: &CurrentFiles<'_>,
+    rows: impl IntoIterator<Item = &'a LineRow> + Clone,
+) -> Vec<Value> {
+    let mut lines = places.of(rows.clone().into_iter().map(|row| row.place.clone()));
     for (line, row) in lines.iter_mut().zip(rows) {
         let cost = json!({
             "function": row.function,
