@@ -22,6 +22,7 @@ import hashlib
 import inspect
 import json
 import linecache
+import multiprocessing
 import os
 import pickle
 import platform
@@ -943,11 +944,11 @@ class _LoaderWorkers:
 
 def _loader_workers():
     """By process id, how long each worker of a data loader was on a processor since it began, in nanoseconds."""
-    # Programs without data loaders need not be looked through.
     loaders = sys.modules.get("torch.utils.data.dataloader")
     kind = getattr(loaders, "_MultiProcessingDataLoaderIter", None)
     found = {}
-    if kind is None or sys.platform != "linux":
+    # Looking through all objects makes the step that follows slower, so it is done only where there are processes to find.
+    if kind is None or sys.platform != "linux" or not multiprocessing.active_children():
         return found
     for iterator in [it for it in gc.get_objects() if type(it) is kind]:
         for process in vars(iterator).get("_workers", ()):

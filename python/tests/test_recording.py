@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import linecache
+import multiprocessing
 import os
 import pathlib
 import pickle
@@ -224,13 +225,14 @@ class LoaderWorkers(RecordingTest):
     def workers(self, *programs):
         """Starts so many, and waits until each runs."""
         self.iterator._workers = []
+        context = multiprocessing.get_context("spawn")
         for program in programs:
-            command = [sys.executable, "-c", f"print('', flush=True)\n{program}"]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-            self.addCleanup(process.communicate)
+            runs = context.Event()
+            process = context.Process(target=exec, args=(f"runs.set()\n{program}", {"runs": runs}))
+            process.start()
+            self.addCleanup(process.join)
             self.addCleanup(process.kill)
-            process.stdout.readline()
-            process.is_alive = lambda process=process: process.poll() is None
+            runs.wait()
             self.iterator._workers.append(process)
 
     def recorded(self):
@@ -244,7 +246,7 @@ class LoaderWorkers(RecordingTest):
             return json.load(file).get("loader_workers")
 
     def test_what_each_worked(self):
-        self.workers("while True: pass", "input()")
+        self.workers("while True: pass", "import time; time.sleep(60)")
         with self.warns():
             found = self.recorded()
         # Two steps. How much of them a busy worker gets depends on the machine, that one which waits gets none does not.
@@ -254,7 +256,7 @@ class LoaderWorkers(RecordingTest):
         self.assertLess(waiting, 20_000_000)
 
     def test_one_that_has_ended_is_left_out(self):
-        self.workers("import time; time.sleep(0.35)", "input()")
+        self.workers("import time; time.sleep(0.35)", "import time; time.sleep(60)")
         with self.warns():
             self.assertEqual(len(self.recorded()["worked_ns"]), 1)
 

@@ -23,7 +23,9 @@ pub(super) static RULE: Rule = Rule {
     thresholds: &[MINIMUM, WARNING, FACTOR, STEPS],
     remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`; `perfline record --after N`, or `skip=N` of \
              `perfline.profile()` and `perfline.schedule()`, where one of these made the recording. They load \
-             kernels, tune convolutions, compile, fill caches and allocate memory.",
+             kernels, tune convolutions, compile, fill caches and allocate memory. Where the steps before recording \
+             took equally long, which `perfline record` waits for, it is the profiler that takes its time to begin: \
+             record more steps, or look at the others alone.",
     before: "with profile(...) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
     after: "with profile(..., schedule=schedule(wait=1, warmup=2, active=3)) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
     sources: &[
@@ -74,7 +76,10 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     };
     let detail = DeviceDetail::FirstStep { number, first, median: median_step, here: here / ranks };
     let cost = (first - median_step) * ranks;
-    let remedy = if ledger.overviews.values().any(is_of_perfline) {
+    let remedy = if was_warm(ledger, limits.get(&FACTOR)) {
+        "Steps took equally long before recording began, so this is what it takes the profiler to begin: record more steps \
+         (perfline record --steps N), or look at the others alone (--step 2)."
+    } else if ledger.overviews.values().any(is_of_perfline) {
         "Leave the first steps out of the recording: perfline record --after N, or skip=N of perfline.profile() and \
          perfline.schedule()."
     } else {
@@ -83,6 +88,17 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let draft =
         Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
     finding(&RULE, scale, limits, draft).into_iter().collect()
+}
+
+/// Whether the steps before recording took equally long on each rank of which that is known, and it is known of one: then nothing
+/// of the program was left to warm up.
+fn was_warm(ledger: &Ledger, factor: f64) -> bool {
+    let mut known = ledger.overviews.values().map(|it| &it.plain_steps).filter(|it| 2 < it.len());
+    let is_even = |steps: &Vec<Ns>| {
+        let most = steps.iter().max().map_or(0.0, |it| it.as_f64());
+        most < factor * median(steps.clone()).as_f64()
+    };
+    known.next().is_some_and(is_even) && known.all(is_even)
 }
 
 /// Whether Perfline recorded: only its side-car says what was run, and how long the steps before recording took.

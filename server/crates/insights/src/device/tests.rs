@@ -485,6 +485,13 @@ fn a_first_step_that_warms_up() {
     ledger.overviews.get_mut(&0).unwrap().command = Some("train.py".to_owned());
     let finding = only(&ledger);
     assert!(finding.remedy.contains("perfline record --after N"), "{}", finding.remedy);
+    // Steps that were measured before recording, of which the last is no longer equally long.
+    for (last, is_even) in [(800_000, true), (1_049_999, true), (1_050_000, false)] {
+        let plain_steps = vec![Ns(690_000), Ns(700_000), Ns(last)];
+        ledger.overviews.get_mut(&0).unwrap().plain_steps = plain_steps;
+        let remedy = only(&ledger).remedy;
+        assert_eq!(remedy.contains("the profiler to begin"), is_even, "{last}: {remedy}");
+    }
     ledger.steps.insert(4, Ns(1_424_999));
     assert_eq!(found(&ledger), []);
     ledger.steps = [(4, Ns(1_425_000)), (5, Ns(900_000))].into();
