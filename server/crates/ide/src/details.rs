@@ -193,7 +193,7 @@ pub struct LineRow {
 pub struct ReplayRow {
     /// Which line, and the device time of what it runs of this line.
     pub line: LineRow,
-    /// How often it replays a graph that was captured on this line.
+    /// How often it replays a graph that was captured on this line; 0 of several lines together.
     pub replays: f64,
 }
 
@@ -339,7 +339,10 @@ fn line(scale: &ViewScale<'_>, place: &LineKey, time: Ns) -> LineRow {
 fn replays(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<ReplayRow> {
     let rows = books.replayed.iter().map(|(place, it)| {
         let (line, replays) = (line(scale, place, it.cuda), scale.mean(it.replays as f64));
-        let text = format!("×{} · {}", count(replays), line.text);
+        let text = match it.replays {
+            0 => line.text,
+            _ => format!("×{} · {}", count(replays), line.text),
+        };
         ReplayRow { line: LineRow { text, ..line }, replays }
     });
     sorted(rows, |row| row.line.value)

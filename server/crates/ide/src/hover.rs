@@ -317,12 +317,14 @@ fn replays(
     let mut replays: Vec<_> = placed.books.replayed.iter().collect();
     replays.sort_by_key(|&(line, it)| (Reverse(it.cuda), line));
     let lines = replays.iter().take(MAX_OTHER_LINES).map(|(line, it)| {
-        let times = match count(scale.mean(it.replays as f64)) {
-            once if once == "1" => "once".to_owned(),
-            several => format!("{several} times"),
+        let replays = count(scale.mean(it.replays as f64));
+        let times = match it.replays {
+            0 => String::new(),
+            _ if replays == "1" => "once ".to_owned(),
+            _ => format!("{replays} times "),
         };
         let time = duration(scale.mean(it.cuda.as_f64()));
-        let from = RichText::words(format!("{times} from "));
+        let from = RichText::words(format!("{times}from "));
         from.and_text(line_name(source, line)).and(format!(" ({time})"))
     });
     let lines = RichText::joined(lines, ", ");
@@ -686,6 +688,34 @@ mod tests {
         let expected =
             "thread time, own by pass: forward 1.2 ms · recomputed 1.1 ms · backward 2.5 ms";
         assert_eq!(passes, expected);
+    }
+
+    #[test]
+    fn a_line_whose_graphs_are_replayed() {
+        let books = "step 1 41ms\nstep 2 41ms\n\
+            1 fn=f cuda=6ms\n2 fn=f cuda=2ms\n3 fn=f\n4 fn=f\n";
+        let mut fixture = Fixture::new("def f(x):\n    y = x * 2\n    return y\nf(1)\n", books);
+        let at = |line| LineKey { file: FILE.to_owned(), line };
+        let replays = |replays, cuda| ledger::GraphReplays { replays, cuda: Ns(cuda) };
+        let mut lines =
+            [at(2), at(3)].map(|it| Box::new(fixture.ledger.lines[&it].as_ref().clone()));
+        lines[0].replayed = [(at(3), replays(1458, 3_000_000)), (at(4), replays(2, 1_000))].into();
+        lines[1].replayed = [(at(3), replays(1458, 1_000_000))].into();
+        let mut both = lines[0].clone();
+        both.merge_line(&lines[1]);
+        let mut said = |books: Box<ledger::LineBooks>| {
+            fixture.ledger.lines.insert(at(2), books);
+            let text = text(&fixture, 2);
+            text.lines().find(|it| it.contains("replayed")).unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            said(lines[0].clone()),
+            "Its kernels were captured into a graph, replayed 729 times from line 3 (1.5 ms), once from line 4 (500 ns)."
+        );
+        assert_eq!(
+            said(both),
+            "Its kernels were captured into a graph, replayed from line 3 (2 ms), from line 4 (500 ns)."
+        );
     }
 
     #[test]

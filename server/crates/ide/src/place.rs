@@ -1,6 +1,7 @@
 //! Where recorded lines are in the text as it is now.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::{Deref, RangeInclusive};
 use std::sync::{Arc, LazyLock};
 
@@ -188,24 +189,25 @@ impl<'a> PlacedSource<'a> {
     /// Everything on the definition of its function: what is left to say about a file that was changed after it ran,
     /// when it is not known how.
     fn folded(&self) -> Vec<Placed<'a>> {
-        let mut sums: BTreeMap<u32, Ledger> = BTreeMap::new();
+        let mut sums: BTreeMap<u32, Box<LineBooks>> = BTreeMap::new();
         for (_, books) in lines_of(self.ledger, self.key) {
             let Some(function) = self.function_named(&books.function) else { continue };
-            let key = LineKey { file: String::new(), line: 0 };
-            let lines = BTreeMap::from([(key, Box::new(books.clone()))]);
-            let sum = sums.entry(function.def_line).or_default();
-            sum.merge(&Ledger { lines, ..Ledger::default() });
+            match sums.entry(function.def_line) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Box::new(books.clone()));
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().merge_line(books),
+            }
         }
-        let placed = sums.into_iter().filter_map(|(line, sum)| {
-            let (_, mut books) = sum.lines.into_iter().next()?;
+        let placed = sums.into_iter().map(|(line, mut books)| {
             books.evidence = Evidence::Function;
-            Some(Placed {
+            Placed {
                 line,
                 recorded: line,
                 books: PlacedBooks::Sum(books),
                 is_stale: true,
                 is_function: true,
-            })
+            }
         });
         placed.collect()
     }

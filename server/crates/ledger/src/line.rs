@@ -404,7 +404,7 @@ pub struct Call {
 /// Launches of CUDA graphs from one line, of graphs with kernels, copies or fills of another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct GraphReplays {
-    /// How many, however many kernels of the line each ran.
+    /// How many, however many kernels of the line each ran; 0 of several lines together, which may be in the same graphs.
     pub replays: u64,
     /// Device time of what they ran of the line.
     pub cuda: Ns,

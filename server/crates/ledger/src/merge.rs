@@ -146,6 +146,12 @@ impl SourceFile {
 }
 
 impl LineBooks {
+    /// Adds the books of another line to those of one or several. How often graphs were replayed is not known of several lines.
+    pub fn merge_line(&mut self, other: &Self) {
+        self.merge(other);
+        self.replayed.values_mut().for_each(|it| it.replays = 0);
+    }
+
     fn move_out_of_steps(&mut self) {
         self.cpu_in_steps = Ns::ZERO;
         self.elapsed = Ns::ZERO;

@@ -19,8 +19,9 @@ pub(super) fn of_lines(
 ) -> Vec<Section> {
     let ledger = &recording.run.merged;
     let view = View { period: options.period(), ..View::default() };
-    let mut together = LineBooks::default();
-    lines.iter().for_each(|(_, books)| together.merge(books));
+    let mut lines_of_name = lines.iter().map(|(_, books)| *books);
+    let mut together = lines_of_name.next().cloned().unwrap_or_default();
+    lines_of_name.for_each(|books| together.merge_line(books));
     let tables = BookTables::new(ledger, &view, &together);
     let mut sections = Vec::new();
     if 1 < lines.len() {
@@ -331,7 +332,7 @@ fn replays(recording: &Recording<'_>, tables: &BookTables) -> Section {
             vec![
                 Cell::real(line.value, Unit::Ns),
                 Cell::share(line.share),
-                Cell::count(*replays),
+                Cell::count(*replays).unless_zero(),
                 Cell::evidence(line.evidence),
                 Cell::place(recording.place(&line.place)),
                 Cell::text(&line.function),
