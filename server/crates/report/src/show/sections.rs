@@ -312,33 +312,13 @@ fn other_lines(
 }
 
 fn replays(recording: &Recording<'_>, tables: &BookTables) -> Section {
-    let mut section = Section::new(
-        "replays",
-        "Captured into a graph, replayed from",
-        Subject::Lines,
-        [
-            Column::number("time", Unit::Ns),
-            Column::number("share", Unit::Share),
-            Column::number("replays", Unit::Count),
-            Column::text(""),
-            Column::text("line"),
-            Column::text("function"),
-        ],
-    );
-    section.rows = tables
-        .replays
-        .iter()
-        .map(|ide::ReplayRow { line, replays }| {
-            vec![
-                Cell::real(line.value, Unit::Ns),
-                Cell::share(line.share),
-                Cell::count(*replays).unless_zero(),
-                Cell::evidence(line.evidence),
-                Cell::place(recording.place(&line.place)),
-                Cell::text(&line.function),
-            ]
-        })
-        .collect();
+    let lines: Vec<ide::LineRow> = tables.replays.iter().map(|it| it.line.clone()).collect();
+    let title = "Captured into a graph, replayed from";
+    let mut section = other_lines(recording, "replays", title, &lines);
+    section.columns.insert(2, Column::number("replays", Unit::Count));
+    for (row, it) in section.rows.iter_mut().zip(&tables.replays) {
+        row.insert(2, Cell::count(it.replays).unless_zero());
+    }
     section
 }
 
