@@ -155,6 +155,29 @@ fn save(path: &Path, bytes: &[u8], recording: &Path) -> io::Result<usize> {
     Ok(compressed.len())
 }
 
+/// Which steps the part has.
+fn part_of(outline: &Outline, window: &TraceWindow) -> String {
+    let name = |number: &u32| {
+        let step = outline.steps().iter().find(|it| it.number == *number);
+        match step.and_then(|it| it.of.kind.as_ref()) {
+            Some(kind) => format!("{number} ({kind})"),
+            None => number.to_string(),
+        }
+    };
+    let (steps, all) = (window.steps.iter().map(name).collect::<Vec<_>>(), outline.steps().len());
+    let part = match steps.as_slice() {
+        [] => return "the beginning".to_owned(),
+        [step] => format!("step {step}, one of {all}"),
+        steps => format!("steps {}, of {all}", steps.join(", ")),
+    };
+    let is_numbered_anew = window.is_of_server && window.steps[0] != 1;
+    match (is_numbered_anew, steps.len()) {
+        (false, _) => part,
+        (true, 1) => format!("{part}, which is step 1 of the part"),
+        (true, n) => format!("{part}, which are steps 1-{n} of the part"),
+    }
+}
+
 /// Says what was written, what was replaced, and what else is in it.
 fn describe(
     args: &BugReportArgs,
@@ -167,12 +190,7 @@ fn describe(
 ) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let bytes = |it: usize| numbers::bytes(it as f64);
-    let steps: Vec<String> = window.steps.iter().map(u32::to_string).collect();
-    let part = match steps.as_slice() {
-        [] => "the beginning".to_owned(),
-        [step] => format!("step {step}, one of {}", outline.steps().len()),
-        steps => format!("steps {}, of {}", steps.join(", "), outline.steps().len()),
-    };
+    let part = part_of(outline, window);
     let path = args.output.display();
     let (kept, all) = (cut.events, outline.events());
     writeln!(out, "{path}: {part}, {kept} of {all} events, {}", bytes(size))?;

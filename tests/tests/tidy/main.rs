@@ -31,7 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pysource", &[]),
     ("recorded", &["ledger", "profile", "pysource"]),
     ("call-sites", &["ledger", "profile", "pysource", "recorded"]),
-    ("bug-report", &["recorded", "stack-books", "trace-reader"]),
+    ("bug-report", &["ledger", "recorded", "stack-books", "trace-reader"]),
     ("stack-books", &["ledger"]),
     ("event-timeline", &["ledger", "stack-books"]),
     ("line-stacks", &["ledger", "profile", "recorded", "stack-books"]),

@@ -16,7 +16,7 @@ mod rewrite;
 mod side_car;
 
 pub use names::{ReplacedKind, ReplacedNames};
-pub use outline::{Outline, TraceStep, TraceWindow};
+pub use outline::{Outline, StepInTrace, TraceStep, TraceWindow};
 pub use side_car::{cut_side_car, versions};
 
 use std::io::{self, Read, Write};

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use ledger::Ns;
+use recorded::{NumberedRange, StepRangeKind, step_range_kind, step_ranges, step_work};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stack_books::StepNumbers;
 use trace_reader::raw::{self, EventHead, EventSide};
@@ -25,8 +27,10 @@ fn thread(head: &EventHead<'_>) -> TraceThread {
     (head.pid.into(), head.tid.into())
 }
 
-fn is_step(head: &EventHead<'_>) -> bool {
-    head.name.starts_with(b"ProfilerStep#")
+/// Of which kind of step an event is the range.
+fn step_kind(head: &EventHead<'_>) -> Option<StepRangeKind> {
+    let name = std::str::from_utf8(head.name).ok()?;
+    step_range_kind(name).filter(|_| head.is_annotation())
 }
 
 fn is_flow(head: &EventHead<'_>) -> bool {
@@ -38,18 +42,23 @@ fn flow(head: &EventHead<'_>) -> FlowKey {
 }
 
 /// A step of the recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceStep {
-    /// The number that the recording gives it.
-    pub number: u32,
-    start: i64,
-    end: i64,
+pub type TraceStep = NumberedRange<StepInTrace>;
+
+/// What else is known of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepInTrace {
+    /// As in `ledger::StepWork::kind`: `decode`. Only of a server's.
+    pub kind: Option<String>,
+    /// The thread that its range is on.
+    thread: TraceThread,
 }
 
 /// What a first pass over a trace finds.
 #[derive(Debug, Default)]
 pub struct Outline {
     steps: Vec<TraceStep>,
+    /// Whether they are passes of a server, and not those of a profiler's schedule.
+    is_of_server: bool,
     /// Of the host events.
     starts: Vec<i64>,
     launches: FxHashMap<i64, (TraceThread, i64)>,
@@ -77,6 +86,10 @@ struct DeviceSpan {
 pub struct TraceWindow {
     /// The steps that it has, by number; empty where the recording has none.
     pub steps: Vec<u32>,
+    /// Whether they are passes of a server, which are numbered from 1 in the part.
+    pub is_of_server: bool,
+    /// The pass behind the last, if that lasts until it begins, although devices were not done by then.
+    next_pass: Option<(TraceThread, i64)>,
     /// In nanoseconds as the trace has them; `end` is not in it.
     pub(crate) start: i64,
     pub(crate) end: i64,
@@ -98,6 +111,7 @@ impl Outline {
     /// Those of `input`.
     pub fn read(input: impl Read) -> io::Result<Self> {
         let mut outline = Self::default();
+        let mut ranges = Vec::new();
         let mut pieces = Pieces::new(input);
         while let Some(piece) = pieces.next()? {
             match piece {
@@ -108,21 +122,22 @@ impl Outline {
                 TracePiece::Event(event) => {
                     outline.events += 1;
                     if let Some(head) = EventHead::read(event) {
-                        outline.add(&head);
+                        outline.add(&head, &mut ranges);
                     }
                 }
             }
         }
-        outline.steps.sort_by_key(|it| (it.start, it.end));
-        for index in 1..outline.steps.len() {
-            let next = outline.steps[index].start;
-            outline.steps[index - 1].end = outline.steps[index - 1].end.min(next);
-        }
+        let is_of_server = |it: &StepRangeKind| *it == StepRangeKind::OfServer;
+        outline.is_of_server = ranges.iter().all(|(kind, _)| is_of_server(kind));
+        outline.steps = step_ranges(ranges, || {
+            let launch = |it: &DeviceSpan| Some((Ns(outline.launch(it)?.1), Ns(it.end)));
+            outline.device.iter().filter_map(launch).collect::<Vec<_>>()
+        });
         outline.device.sort_by_key(|it| it.start);
         Ok(outline)
     }
 
-    fn add(&mut self, head: &EventHead<'_>) {
+    fn add(&mut self, head: &EventHead<'_>, ranges: &mut Vec<(StepRangeKind, TraceStep)>) {
         let Some(start) = head.start else { return };
         if is_flow(head) {
             self.flows.push((flow(head), start));
@@ -133,16 +148,18 @@ impl Outline {
         }
         match head.side() {
             EventSide::Host => {
-                let number = head.name.strip_prefix(b"ProfilerStep#");
-                let number = number.and_then(|it| std::str::from_utf8(it).ok()?.parse().ok());
-                if let Some(number) = number {
-                    self.steps.push(TraceStep { number, start, end: head.end() });
+                let kind = step_kind(head);
+                if let Some(kind) = kind {
+                    let work = std::str::from_utf8(head.name).ok().and_then(step_work);
+                    let of = StepInTrace { kind: work.map(|it| it.kind), thread: thread(head) };
+                    let (start, end) = (Ns(start), Ns(head.end()));
+                    ranges.push((kind, NumberedRange { number: 0, start, end, of }));
                 }
                 self.starts.push(start);
                 if let Some(correlation) = head.correlation {
                     self.launches.entry(correlation).or_insert_with(|| (thread(head), start));
                 }
-                if head.category != b"python_function" && !is_step(head) {
+                if head.category != b"python_function" && kind.is_none() {
                     let witness = self.witnesses.entry(thread(head)).or_insert(start);
                     *witness = start.min(*witness);
                 } else {
@@ -157,6 +174,11 @@ impl Outline {
             }),
             EventSide::Neither => {}
         }
+    }
+
+    /// The thread of the call that launched a device event, and when that was.
+    fn launch(&self, event: &DeviceSpan) -> Option<&(TraceThread, i64)> {
+        event.correlation.and_then(|it| self.launches.get(&it))
     }
 
     /// How many events the trace has.
@@ -184,12 +206,16 @@ impl Outline {
     /// steps, and none of these.
     #[must_use]
     pub fn window(&self, steps: &[StepNumbers]) -> Option<TraceWindow> {
-        let (witnesses, base) = (self.witnesses.clone(), self.base);
-        let mut window = TraceWindow { witnesses, base, ..TraceWindow::default() };
+        let mut window = TraceWindow {
+            witnesses: self.witnesses.clone(),
+            is_of_server: self.is_of_server,
+            base: self.base,
+            ..TraceWindow::default()
+        };
         let chosen = self.steps.iter().filter(|it| steps.iter().any(|of| of.contains(it.number)));
         let chosen: Vec<&TraceStep> = chosen.collect();
         match (chosen.iter().map(|it| it.start).min(), chosen.iter().map(|it| it.end).max()) {
-            (Some(start), Some(end)) => (window.start, window.end) = (start, end),
+            (Some(start), Some(end)) => (window.start, window.end) = (start.0, end.0),
             _ if !self.steps.is_empty() => return None,
             _ => {
                 let mut starts = self.starts.clone();
@@ -198,8 +224,12 @@ impl Outline {
                 window.end = starts.get(MAX_EVENTS).copied().unwrap_or(i64::MAX);
             }
         }
-        let inside = |it: &&TraceStep| window.start <= it.start && it.start < window.end;
-        window.steps = self.steps.iter().filter(inside).map(|it| it.number).collect();
+        let inside = self.steps.iter().filter(|it| window.holds(it.start.0));
+        window.steps = inside.map(|it| it.number).collect();
+        if self.is_of_server {
+            let next = self.steps.iter().find(|it| it.start.0 == window.end);
+            window.next_pass = next.map(|it| (it.of.thread.clone(), it.start.0));
+        }
         let is_whole = |it: &(&TraceThread, &usize)| {
             *it.1 <= MAX_OF_PYTHON_THREAD && !self.witnesses.contains_key(it.0)
         };
@@ -219,7 +249,7 @@ impl Outline {
         let mut behind: FxHashMap<&[u8], &DeviceSpan> = FxHashMap::default();
         let mut kept = Vec::new();
         for span in &self.device {
-            let launch = span.correlation.and_then(|it| self.launches.get(&it));
+            let launch = self.launch(span);
             let is_launched = launch.is_some_and(|it| window.holds(it.1));
             if is_launched || span.start < window.end && window.start < span.end {
                 kept.push(span);
@@ -237,8 +267,7 @@ impl Outline {
         kept.extend(before.into_values().chain(behind.into_values()));
         for span in kept {
             window.device.insert((span.stream.clone(), span.start));
-            let launch = span.correlation.and_then(|it| self.launches.get(&it));
-            if let Some((thread, start)) = launch.filter(|it| !window.holds(it.1)) {
+            if let Some((thread, start)) = self.launch(span).filter(|it| !window.holds(it.1)) {
                 window.anchors.entry(thread.clone()).or_default().push(*start);
             }
         }
@@ -267,11 +296,18 @@ impl TraceWindow {
             return false;
         }
         match head.side() {
-            // A step that is not in the part is none of it, although something was launched in it.
-            EventSide::Host => !is_step(head) && self.is_open_then(head, start),
+            EventSide::Host if self.is_step(head) => {
+                self.next_pass.as_ref() == Some(&(thread(head), start))
+            }
+            EventSide::Host => self.is_open_then(head, start),
             EventSide::Device => self.device.contains(&(thread(head), start)),
             EventSide::Neither => false,
         }
+    }
+
+    /// Whether an event is the range of a step: one that is not in the part is none of it, although something was launched in it.
+    fn is_step(&self, head: &EventHead<'_>) -> bool {
+        step_kind(head).is_some_and(|it| (it == StepRangeKind::OfServer) == self.is_of_server)
     }
 
     /// Whether a host event is open when the window begins, or when something was launched that is kept; or is the one that shows that

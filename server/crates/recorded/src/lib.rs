@@ -53,6 +53,6 @@ pub use sources::{
     CommitId, GitBlob, RecordedCommit, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
     TextsByFile,
 };
-pub use step_ranges::{step_work, work_of_server};
-pub use steps::{Step, Steps};
+pub use step_ranges::{StepRangeKind, step_range_kind, step_work, work_of_server};
+pub use steps::{NumberedRange, Step, Steps, step_ranges};
 pub use waiting::{helper_threads, idle_threads, is_waiting_call, waits_for_backward};

@@ -5,7 +5,7 @@ use ledger::Ns;
 use profile::{HostKind, Profile, StrId, ThreadId};
 
 use crate::launches::Launches;
-use crate::step_ranges::{is_called, profiler_step, work_of_server};
+use crate::step_ranges::{StepRangeKind, is_called, profiler_step, step_range_kind};
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,62 +33,30 @@ impl Steps {
     #[must_use]
     pub fn new(profile: &Profile) -> Self {
         let named = &profile.step_ranges;
-        if !named.is_empty() {
-            return Self::numbered(profile, |name| named.iter().any(|it| is_called(name, it)));
-        }
-        let mut steps: Vec<Step> = ranges(profile)
-            .filter_map(|it| {
-                let number = profiler_step(profile.strings.get(it.name))?;
-                Some(Step { number, is_scheduled: true, ..it })
-            })
-            .collect();
-        if steps.is_empty() {
-            let mut passes = Self::numbered(profile, |name| work_of_server(name).is_some());
-            passes.last_until_devices_are_done(profile);
-            return passes;
-        }
-        steps.sort_by_key(|step| (step.start, step.end));
-        for index in 1..steps.len() {
-            steps[index - 1].end = steps[index - 1].end.min(steps[index].start);
-        }
-        Self(steps)
-    }
-
-    /// The ranges that are called so, but for those that begin in another.
-    fn numbered(profile: &Profile, is_step: impl Fn(&str) -> bool) -> Self {
-        let mut found: Vec<Step> =
-            ranges(profile).filter(|it| is_step(profile.strings.get(it.name))).collect();
-        found.sort_by_key(|step| (step.start, std::cmp::Reverse(step.end)));
-        let mut steps: Vec<Step> = Vec::with_capacity(found.len());
-        for step in found {
-            if steps.last().is_none_or(|before| before.end <= step.start) {
-                steps.push(step);
-            }
-        }
-        for (step, number) in steps.iter_mut().zip(1..) {
-            step.number = number;
-        }
-        Self(steps)
-    }
-
-    /// Lets each step last until devices have done what was launched in it, or until the next begins: a server launches a pass and
-    /// waits for its results after the range.
-    fn last_until_devices_are_done(&mut self, profile: &Profile) {
-        let launches = Launches::new(profile);
-        let (host, device) = (&profile.host, &profile.device);
-        let mut ends: Vec<Ns> = self.0.iter().map(|it| it.end).collect();
-        for event in device.ids() {
-            let Some(launch) = launches.launch(event) else { continue };
-            let launched = host.start[launch.index()];
-            let index = self.0.partition_point(|it| it.start <= launched);
-            if let Some(at) = index.checked_sub(1).filter(|&at| launched < self.0[at].end) {
-                ends[at] = ends[at].max(device.end(event));
-            }
-        }
-        for (at, end) in ends.into_iter().enumerate() {
-            let next = self.0.get(at + 1).map_or(Ns::MAX, |it| it.start);
-            self.0[at].end = end.min(next);
-        }
+        let found: Vec<NumberedRange<(StrId, ThreadId)>> = if named.is_empty() {
+            let steps = ranges(profile).filter_map(|it| {
+                let kind = step_range_kind(profile.strings.get(it.of.0))?;
+                Some((kind, it))
+            });
+            step_ranges(steps, || launches_with_ends(profile))
+        } else {
+            let is_step = |it: &NumberedRange<(StrId, ThreadId)>| {
+                let name = profile.strings.get(it.of.0);
+                named.iter().any(|pattern| is_called(name, pattern))
+            };
+            one_after_another(ranges(profile).filter(is_step).collect())
+        };
+        let is_scheduled =
+            |name| named.is_empty() && profiler_step(profile.strings.get(name)).is_some();
+        let step = |it: NumberedRange<(StrId, ThreadId)>| Step {
+            number: it.number,
+            name: it.of.0,
+            is_scheduled: is_scheduled(it.of.0),
+            thread: it.of.1,
+            start: it.start,
+            end: it.end,
+        };
+        Self(found.into_iter().map(step).collect())
     }
 
     /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of
@@ -146,16 +114,97 @@ impl Steps {
     }
 }
 
-/// All annotations as steps without a number, in no order.
-fn ranges(profile: &Profile) -> impl Iterator<Item = Step> {
+/// A range that may be a step, and what else is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberedRange<T> {
+    /// As in [`Step::number`].
+    pub number: u32,
+    /// When it began.
+    pub start: Ns,
+    /// When it ended.
+    pub end: Ns,
+    /// What else is known of it.
+    pub of: T,
+}
+
+/// The steps among the ranges of a recording that are called like some ([`step_range_kind`]), in order of start, without overlap: those of
+/// a profiler's schedule, which have its numbers; without any, the passes of a server. `launches` are the times of the calls that launched
+/// something on a device, each with the end of that.
+pub fn step_ranges<T, L: IntoIterator<Item = (Ns, Ns)>>(
+    ranges: impl IntoIterator<Item = (StepRangeKind, NumberedRange<T>)>,
+    launches: impl FnOnce() -> L,
+) -> Vec<NumberedRange<T>> {
+    let (mut scheduled, mut passes) = (Vec::new(), Vec::new());
+    for (kind, range) in ranges {
+        match kind {
+            StepRangeKind::Scheduled(number) => scheduled.push(NumberedRange { number, ..range }),
+            StepRangeKind::OfServer => passes.push(range),
+        }
+    }
+    if scheduled.is_empty() {
+        let mut passes = one_after_another(passes);
+        if !passes.is_empty() {
+            last_until_devices_are_done(&mut passes, launches());
+        }
+        return passes;
+    }
+    scheduled.sort_by_key(|step| (step.start, step.end));
+    for index in 1..scheduled.len() {
+        scheduled[index - 1].end = scheduled[index - 1].end.min(scheduled[index].start);
+    }
+    scheduled
+}
+
+/// The ranges but for those that begin in another, numbered from 1.
+fn one_after_another<T>(mut ranges: Vec<NumberedRange<T>>) -> Vec<NumberedRange<T>> {
+    ranges.sort_by_key(|step| (step.start, std::cmp::Reverse(step.end)));
+    let mut steps: Vec<NumberedRange<T>> = Vec::with_capacity(ranges.len());
+    for step in ranges {
+        if steps.last().is_none_or(|before| before.end <= step.start) {
+            steps.push(step);
+        }
+    }
+    for (step, number) in steps.iter_mut().zip(1..) {
+        step.number = number;
+    }
+    steps
+}
+
+/// Lets each step last until devices have done what was launched in it, or until the next begins: a server launches a pass and
+/// waits for its results after the range.
+fn last_until_devices_are_done<T>(
+    steps: &mut [NumberedRange<T>],
+    launches: impl IntoIterator<Item = (Ns, Ns)>,
+) {
+    let mut ends: Vec<Ns> = steps.iter().map(|it| it.end).collect();
+    for (launched, end) in launches {
+        let index = steps.partition_point(|it| it.start <= launched);
+        if let Some(at) = index.checked_sub(1).filter(|&at| launched < steps[at].end) {
+            ends[at] = ends[at].max(end);
+        }
+    }
+    for (at, end) in ends.into_iter().enumerate() {
+        let next = steps.get(at + 1).map_or(Ns::MAX, |it| it.start);
+        steps[at].end = end.min(next);
+    }
+}
+
+/// When each device event was launched, and when it ended.
+fn launches_with_ends(profile: &Profile) -> Vec<(Ns, Ns)> {
+    let launches = Launches::new(profile);
+    let device = &profile.device;
+    let of = |event| Some((profile.host.start[launches.launch(event)?.index()], device.end(event)));
+    device.ids().filter_map(of).collect()
+}
+
+/// All annotations as ranges without a number, in no order.
+fn ranges(profile: &Profile) -> impl Iterator<Item = NumberedRange<(StrId, ThreadId)>> {
     let host = &profile.host;
-    host.ids().filter(|id| host.kind[id.index()] == HostKind::Annotation).map(|id| Step {
+    host.ids().filter(|id| host.kind[id.index()] == HostKind::Annotation).map(|id| NumberedRange {
         number: 0,
-        name: host.name[id.index()],
-        is_scheduled: false,
-        thread: host.thread[id.index()],
         start: host.start[id.index()],
         end: host.end(id),
+        of: (host.name[id.index()], host.thread[id.index()]),
     })
 }
 

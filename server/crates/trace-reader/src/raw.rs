@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use profile::HostKind;
+
 use crate::category::{self, EventClass};
 use crate::number::{self, Parsed};
 use crate::scan;
@@ -148,6 +150,13 @@ impl<'a> EventHead<'a> {
     pub fn side(&self) -> EventSide {
         let text = |it: &'a [u8]| String::from_utf8_lossy(it);
         side(&text(self.category), &text(self.name), &text(self.tid))
+    }
+
+    /// Whether it is a range that a program, or its profiler, has named.
+    #[must_use]
+    pub fn is_annotation(&self) -> bool {
+        category::classify(self.category, self.name, self.tid)
+            == EventClass::Host(HostKind::Annotation)
     }
 
     /// When it ends, in nanoseconds.
