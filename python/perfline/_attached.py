@@ -2,12 +2,13 @@
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
 a data loader; in one without either, when a backward pass has ended; in a script that has none of these, the clock decides.
-Where the options name a function, a step ends when a call of it has ended.
+A program that makes its first optimizer after that was recorded is recorded anew. Where the options name a function, a step ends when a call of it has ended.
 """
 
 import atexit
 import contextlib
 import functools
+import glob
 import json
 import os
 import signal
@@ -85,6 +86,25 @@ def _terminated(number, _):
     sys.exit(128 + number)
 
 
+def _await_optimizer(options, recordings):
+    """Records the program anew if it makes an optimizer: ``recordings`` are of steps without one, which were not those that it is about."""
+    module = sys.modules["torch.optim.optimizer"]
+    create = module.Optimizer.__init__
+
+    def __init__(self, *args, **kwargs):
+        global _session
+        module.Optimizer.__init__ = create
+        try:
+            _session = Session(options, replaces=recordings)
+            _session.watch(module)
+        except Exception as error:
+            say(f"it is not recorded anew: {type(error).__name__}: {error}")
+        # What the session has put in its place.
+        module.Optimizer.__init__(self, *args, **kwargs)
+
+    module.Optimizer.__init__ = __init__
+
+
 class _Profile(recorder.profile):
     """A recording of which the session says itself that it did not come about."""
 
@@ -95,8 +115,10 @@ class _Profile(recorder.profile):
 class Session:
     """One program: its steps so far, and the recording."""
 
-    def __init__(self, options, clock=time.perf_counter):
+    def __init__(self, options, clock=time.perf_counter, replaces=()):
         self._options = options
+        # Recordings of the same program, which are deleted when there is this one.
+        self._replaces = replaces
         self._clock = clock
         self._steps = 0
         self._last = None
@@ -105,6 +127,7 @@ class Session:
         self._optimizer = lambda: None
         self._others = 0
         self._has_optimizer = False
+        self._knows_optimizers = False
         self._has_loader = False
         self._function = options.get("function")
         self._prof = None
@@ -118,7 +141,7 @@ class Session:
         atexit.register(self.end)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._leave)
-        if self._function is None and options.get("parent") == os.getppid():
+        if self._function is None and not replaces and options.get("parent") == os.getppid():
             self._set_alarm(PATIENCE_S)
 
     def watch(self, module):
@@ -144,11 +167,12 @@ class Session:
             say("this PyTorch (before 2.0) does not report steps of optimizers; batches of data loaders count instead")
             return
         self._undo.append(end)
+        self._knows_optimizers = True
         session = self
         create = module.Optimizer.__init__
 
         def __init__(self, *args, **kwargs):
-            session._has_optimizer = True
+            session._made_optimizer()
             create(self, *args, **kwargs)
 
         module.Optimizer.__init__ = __init__
@@ -190,6 +214,12 @@ class Session:
             return
         self._others = 0
         self._step()
+
+    def _made_optimizer(self):
+        if not self._has_optimizer and self._prof is None:
+            # What came before was no step of it.
+            self._steps, self._last, self._durations = 0, None, []
+        self._has_optimizer = True
 
     def _took_batch(self):
         self._has_loader = True
@@ -258,8 +288,18 @@ class Session:
         self._leave()
         for path in prof.recordings:
             say(f"recorded {shown(path)}")
+        self._delete_replaced()
         if self._options["then"] == "exit":
             sys.exit(0)
+        if self._knows_optimizers and not (self._has_optimizer or self._by_clock):
+            _await_optimizer(self._options, prof.recordings)
+
+    def _delete_replaced(self):
+        for path in self._replaces:
+            say(f"{shown(path)} was recorded before the program made an optimizer, and is replaced")
+            for one in glob.glob(glob.escape(path.removesuffix(recorder.TRACE_ENDING)) + ".*"):
+                with contextlib.suppress(OSError):
+                    os.remove(one)
 
     def _leave(self):
         self._is_over = True
@@ -286,6 +326,10 @@ class Session:
             say(f"a device has no memory left after {self._steps} steps; a memory snapshot was written")
         elif prof is not None and prof.recordings:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
+            self._delete_replaced()
+        elif self._replaces:
+            # It is recorded, without a step of its optimizer.
+            return
         elif self._function is not None:
             self._say_why_nothing_was_recorded_of_calls()
         elif kind is not None and self._options.get("parent") == os.getppid():

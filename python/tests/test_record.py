@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,23 @@ class Steps(RecordTest):
     def test_batches_count_where_there_is_no_optimizer(self):
         done = self.record("--after", "2", "--steps", "2", "infer.py", "20")
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2] _BaseDataLoaderIter.__next__", done.stderr)
+
+    def test_a_program_that_makes_an_optimizer_later_is_recorded_anew(self):
+        done = self.record("--after", "2", "prepare.py", "20")
+        self.assertEqual(done.stdout.splitlines(), ["[1, 2, 3]", "[1, 2, 3] 0 Optimizer.__init__"], done.stderr)
+        [trace] = self.traces()
+        [replaced] = re.findall(
+            "perfline: (.*) was recorded before the program made an optimizer, and is replaced", done.stderr
+        )
+        self.assertNotEqual(pathlib.Path(replaced).name, trace.name)
+        self.assertEqual(len(list((self.folder / "runs").iterdir())), 2)
+
+    def test_what_was_recorded_stays_where_the_optimizer_steps_too_rarely(self):
+        done = self.record("--after", "2", "prepare.py", "1")
+        self.assertEqual(done.stdout.splitlines(), ["[1, 2, 3]"], done.stderr)
+        self.assertEqual(len(self.traces()), 1)
+        self.assertNotIn("nothing was recorded", done.stderr)
+        self.assertNotIn("replaced", done.stderr)
 
     def test_backward_passes_count_where_there_are_no_batches_either(self):
         done = self.record("--after", "2", "--steps", "2", "by_hand.py", "20")
