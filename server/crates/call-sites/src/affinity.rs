@@ -137,6 +137,8 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
             costs.skip_registered
         }
         SiteKind::Subscript { index, .. } | SiteKind::Dimension { index } if index.is_of_plain => 0,
+        // `d[0, 1]` may be that of a `dict`, or of an array.
+        SiteKind::Dimension { index } if !index.has_dimensions => costs.skip_subscript,
         SiteKind::Dimension { .. } => costs.skip_dimension,
         // Types and NumPy's universal functions are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
@@ -199,16 +201,26 @@ pub(crate) fn repeat_cost(
         {
             costs.repeat_written
         }
-        // C code calls functions of its package, one after the other.
+        // `tuple(x)` asks for the length next.
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
+            if it.name == "__len__"
+                && is_named(before, "__iter__")
+                && callee.name().is_some_and(makes_sequence) =>
+        {
+            0
+        }
         // `zip(a, b)` asks one after the other for its iterator.
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if it.name == "__iter__" && callee.name().is_some_and(is_type_call) =>
         {
-            costs.repeat_iteration
+            let takes_one =
+                callee.name().is_some_and(|it| makes_sequence(it) || hashes_elements(it));
+            if takes_one { costs.repeat_operator } else { costs.repeat_iteration }
         }
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
-            if matches!(it.name.as_str(), "__hash__" | "__eq__")
-                && callee.name().is_some_and(hashes_elements) =>
+            if is_look_up(&it.name)
+                && (callee.name().is_some_and(hashes_elements)
+                    || matches!(before, ChildKey::Function(it) if is_look_up(&it.name))) =>
         {
             0
         }
@@ -230,16 +242,16 @@ pub(crate) fn repeat_cost(
         (_, ChildKey::Function(FunctionKey { is_generator: true, .. })) => 0,
         (
             SiteKind::Subscript { access: Access::Load, index } | SiteKind::Dimension { index },
-            ChildKey::Operator { .. },
+            ChildKey::Operator { name },
         ) => {
-            if matches!(before, ChildKey::Operator { name } if name == "index") {
+            if matches!(before, ChildKey::Operator { name: before } if before == "index") {
                 // One operator takes all parts that are tensors, after all other parts.
                 costs.repeat_subscript
-            } else if matches!(before, ChildKey::Operator { name } if name == "item") {
+            } else if matches!(before, ChildKey::Operator { name: before } if before == "item") {
                 // What a tensor says is selected.
                 0
-            } else if !index.has_dimensions && index.n_operators() > 1 {
-                // `x[0, 1]` selects twice; the others have a site for each.
+            } else if !index.has_dimensions && 1 < index.indices && name != "select" {
+                // A number, then tensors; for one more number there is a site.
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
                 costs.repeat_indexing
@@ -265,6 +277,11 @@ pub(crate) fn repeat_cost(
         }
         (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
         (SiteKind::Spread { .. } | SiteKind::Unpack { .. }, _) if site.calls_for_elements() => 0,
+        (SiteKind::Call { .. }, ChildKey::Function(it))
+            if it.name == "__setitem__" && site.target.is_class =>
+        {
+            0
+        }
         // A class is called: `__new__`, then `__init__`.
         (SiteKind::Call { .. }, ChildKey::Function(it))
             if matches!(it.name.as_str(), "__init__" | "__post_init__") =>
@@ -378,6 +395,9 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                     Some(costs.special_method)
                 }
                 ("__delattr__" | "__delete__", Access::Delete) => Some(costs.special_method),
+                ("__torch_function__", Access::Load) if is_tensor_attribute(attribute) => {
+                    Some(costs.torch_function)
+                }
                 // A property; one without a decorator is hardly any.
                 _ if is_property => match &key.source {
                     // What a decorator made of a function is rather called than got.
@@ -396,6 +416,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             }
         }
         SiteKind::Operator { op, .. } => match name {
+            "__torch_function__" if site.is_plain => None,
             "__torch_function__" => Some(costs.torch_function),
             _ => methods(binary_methods(*op)),
         },
@@ -433,6 +454,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         SiteKind::Iterate(part) => match name {
             _ if site.is_builtin_iterable => None,
             _ if site.is_made_by_type && *part == Iteration::Start => None,
+            "__iter__" if site.is_made_by_type && !site.is_lazy => None,
             "__iter__" => Some(if *part == Iteration::Start { 0 } else { costs.iteration_swapped }),
             "__next__" => Some(if *part == Iteration::Start { costs.iteration_swapped } else { 0 }),
             "__len__" | "__getitem__" => Some(costs.iteration_by_index),
@@ -462,8 +484,14 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => None,
         },
-        SiteKind::Enter => methods(&["__enter__", "__aenter__"]),
-        SiteKind::Exit => methods(&["__exit__", "__aexit__"]),
+        SiteKind::Enter | SiteKind::Exit => {
+            let expected = match site.kind {
+                SiteKind::Enter => ["__enter__", "__aenter__"],
+                _ => ["__exit__", "__aexit__"],
+            };
+            let is_other = key.is_of_other_context_manager(|it| site.mentions.contains(it));
+            methods(&expected).map(|cost| cost + if is_other { costs.context_of_other } else { 0 })
+        }
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
         SiteKind::Import(form) => {
             let is_left = match name {
@@ -488,6 +516,16 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
 fn runs_functions(called: &str) -> bool {
     is_type_call(called)
         || matches!(called, "deque" | "sorted" | "next" | "reduce" | "sum" | "max" | "min")
+}
+
+/// Whether a method runs where something is looked for among keys.
+fn is_look_up(name: &str) -> bool {
+    matches!(name, "__hash__" | "__eq__")
+}
+
+/// Whether a call of `called` asks what it is given how many elements it has, before it takes them.
+fn makes_sequence(called: &str) -> bool {
+    matches!(called, "list" | "tuple" | "sorted" | "bool" | "deque" | "reversed")
 }
 
 fn is_dunder(name: &str) -> bool {
@@ -515,7 +553,7 @@ fn is_dispatcher(before: &ChildKey) -> bool {
 /// Whether a call names the module that its function is of, and the function that was called is of another one:
 /// `F_t.resize(x)` and `torchvision/transforms/_functional_pil.py`.
 fn is_of_other_module(callee: &Callee, key: &FunctionKey) -> bool {
-    let Binding::Imported { name } = &callee.binding else { return false };
+    let Binding::Imported { name, .. } = &callee.binding else { return false };
     let is_function = key.source.as_ref().is_none_or(|it| it.class.is_none());
     let owner = match callee.path.as_slice() {
         [_, _] => name.as_str(),
@@ -573,7 +611,11 @@ fn called_function(
             return match target.certainty {
                 _ if is_class => 0,
                 // A metaclass makes an object.
-                _ if callee.is_super && called == Some("__call__") => costs.special_method,
+                _ if called == Some("__call__")
+                    && (callee.is_super || callee.path[0] == "type") =>
+                {
+                    costs.special_method
+                }
                 _ if name.ends_with("check__") => match called {
                     Some("isinstance" | "issubclass") => costs.call_check,
                     _ => costs.call_check_elsewhere,
@@ -615,10 +657,19 @@ fn called_function(
             {
                 costs.dunder_by_function
             }
+            // Nobody asks for the length but what makes a sequence.
+            _ if name == "__len__" && called.is_some_and(|it| !makes_sequence(it)) => {
+                costs.dunder_elsewhere
+            }
             _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,
-            _ if matches!(name, "__hash__" | "__eq__") && called.is_some_and(hashes_elements) => {
+            // A class made of `dict` is given its items.
+            _ if name == "__setitem__" && target.is_class => costs.dunder_in_iteration,
+            _ if is_look_up(name) && called.is_some_and(hashes_elements) => {
                 costs.dunder_in_iteration
             }
+            // What keeps the results of a function looks up what that is passed.
+            _ if is_look_up(name) && target.is_memoized => costs.dunder_by_function,
+            Certainty::Imported if is_look_up(name) && !target.is_class => costs.dunder_unknown,
             Certainty::Anything => costs.dunder_unknown,
             _ => costs.dunder_elsewhere,
         };
@@ -860,6 +911,8 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
             position.map(|_| if is_turned { costs.comparison_turned } else { 0 })
         }
         SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
+        // Indices that are tensors are taken at once.
+        SiteKind::Dimension { index } if !index.has_dimensions && name != "select" => None,
         SiteKind::Dimension { index } => subscript(name, Access::Load, *index, costs),
         SiteKind::TruthTest => match name {
             "is_nonzero" => Some(0),
@@ -919,6 +972,11 @@ const WITHOUT_TENSORS: [&str; 11] = [
     "scipy",
 ];
 
+/// Whether what is imported from `path` runs no operators.
+fn is_without_tensors(path: &str) -> bool {
+    path.split('.').next().is_some_and(|package| WITHOUT_TENSORS.contains(&package))
+}
+
 /// Operators directly below a call: the call itself left no event, because a type or a hidden function was called.
 fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
     let called = callee.name().unwrap_or("");
@@ -926,9 +984,14 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
         "float" | "int" | "bool" | "complex" | "range" | "str" | "round" | "divmod" | "slice" => {
             ["item", "_local_scalar_dense", "is_nonzero", "to"].contains(&name)
         }
+        "list" | "tuple" | "set" | "sum" | "max" | "min" | "sorted" | "any" | "all"
+            if name == "select" =>
+        {
+            return Some(costs.operator_select);
+        }
         "list" | "tuple" | "set" | "zip" | "enumerate" | "map" | "iter" | "reversed" | "sum"
         | "max" | "min" | "sorted" | "any" | "all"
-            if matches!(name, "unbind" | "select") =>
+            if name == "unbind" =>
         {
             true
         }
@@ -949,7 +1012,7 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
         return Some(costs.operator_of_call);
     }
     match &callee.binding {
-        Binding::Imported { name } if WITHOUT_TENSORS.contains(&name.as_str()) => None,
+        Binding::Imported { path, .. } if is_without_tensors(path) => None,
         _ => Some(costs.operator_in_call),
     }
 }
@@ -980,7 +1043,7 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         "index" => Some(fits(if index.is_literal || index.is_number { 0 } else { index.indices })),
         "alias" | "view" => Some(if index.n_operators() == 0 { 0 } else { costs.subscript_alias }),
         _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
-            Some(costs.subscript_converted)
+            Some(if index.is_of_arrays { 0 } else { costs.subscript_converted })
         }
         "lift_fresh" | "to" | "detach" if access == Access::Load => {
             Some(costs.subscript_unconverted)
@@ -1045,7 +1108,7 @@ fn is_called_like(callee: &Callee, file: &str) -> bool {
 /// Whether a file belongs to the imported package or module that a call names, of those whose C code calls their Python
 /// code: `numpy/core/fromnumeric.py` to `np.random.randint`.
 fn is_of_import(callee: &Callee, file: &str) -> bool {
-    let Binding::Imported { name } = &callee.binding else { return false };
+    let Binding::Imported { name, .. } = &callee.binding else { return false };
     if name == "torch" {
         return false;
     }

@@ -5,16 +5,16 @@ use pysource::flow::{Binding, Callee};
 /// Whether what is called is a type or another object of C code, by the module that it is imported from: calling one leaves
 /// no event.
 pub(crate) fn is_object_of_c(callee: &Callee) -> bool {
-    let Binding::Imported { name: module } = &callee.binding else { return false };
+    let Binding::Imported { path, .. } = &callee.binding else { return false };
     match (callee.path.as_slice(), callee.name()) {
         ([_], Some(name)) => TYPES_OF_C.contains(&name),
-        ([_, _], Some(name)) => match module.as_str() {
+        ([_, _], Some(name)) => match path.as_str() {
             "numpy" => UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name),
             "itertools" | "functools" | "collections" | "operator" => TYPES_OF_C.contains(&name),
             _ => false,
         },
         // Compiled functions are recorded where they are built-in functions, and these are not.
-        ([_, part, _], Some(_)) => module == "numpy" && part == "random",
+        ([_, part, _], Some(_)) => path == "numpy" && part == "random",
         _ => false,
     }
 }

@@ -48,7 +48,7 @@ costs! {
     raised = 16,
     /// Going on in a handler behind what finds nothing now and then, where there is a handler for that: `next` in a `try` with
     /// `except StopIteration`.
-    raised_in_vain = 4,
+    raised_in_vain = 3,
     /// An operator of tensors where the text works on numbers: what a name is assigned may not be all that it holds.
     plain_operator = 10,
     /// An event on the one line that it is known to come from, whatever stands there.
@@ -80,6 +80,8 @@ costs! {
     skip_operator = 2,
     /// Skipping `__enter__` or `__exit__`: built-in context managers leave nothing.
     skip_context = 3,
+    /// `__enter__` or `__exit__` that runs a generator which the `with` does not name.
+    context_of_other = 3,
     /// Skipping an operator, comparison or test of truth on what is a tensor: its annotation may be wrong.
     skip_of_tensor = 9,
     /// Skipping a unary operator or a subscript: mostly on numbers, lists and dicts.

@@ -254,7 +254,7 @@ impl<'a> CallTarget<'a> {
                     target.is_decorated = function.decoration == Decoration::Other;
                 }
             }
-            (1, Binding::Imported { name }) => {
+            (1, Binding::Imported { name, .. }) => {
                 target.certainty = Certainty::Imported;
                 target.names.push(name);
                 target.is_class = is_class_name(name);

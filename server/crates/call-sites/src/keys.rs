@@ -61,7 +61,8 @@ pub(crate) struct FunctionKey {
     pub(crate) is_generator: bool,
     /// Of a generator: whether the frame goes on, rather than begins.
     pub(crate) is_resumed: bool,
-    /// What it calls by itself, if it may be what a decorator made of another function, or calls an operator of `torch.ops`.
+    /// What it calls by itself, if it may be what a decorator made of another function, calls an operator of `torch.ops`, or runs a
+    /// context manager that is a generator.
     pub(crate) calls: Vec<String>,
 }
 
@@ -84,6 +85,13 @@ impl FunctionKey {
         is_call_of_operator(&self.file, &self.name)
             && !self.calls.is_empty()
             && !path.iter().any(|it| self.calls.contains(it))
+    }
+
+    /// Whether it runs a context manager that none of the functions makes which are called `names`.
+    pub(crate) fn is_of_other_context_manager(&self, names: impl Fn(&str) -> bool) -> bool {
+        is_of_context_manager(&self.file, &self.name)
+            && !self.calls.is_empty()
+            && !self.calls.iter().any(|it| names(it))
     }
 
     /// Whether it may be what a decorator made of another function, and thus have any name.
@@ -282,6 +290,8 @@ pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definition
     let is_wrapper = match Frame::parse(text) {
         // The built-in that it calls is named after the operator.
         Some(frame) if is_call_of_operator(frame.file, frame.function) => return 1,
+        // `next`, and the generator.
+        Some(frame) if is_of_context_manager(frame.file, frame.function) => return 2,
         Some(frame) => match definitions.of(name) {
             Some(definition) => is_nested(definition),
             None => is_wrapper(frame.file, frame.function),
@@ -294,6 +304,12 @@ pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definition
 /// Whether a function is what `torch.ops.namespace.operator(…)` calls.
 fn is_call_of_operator(file: &str, function: &str) -> bool {
     function == "__call__" && file.ends_with(OPERATORS_FILE)
+}
+
+/// Whether a function is where a generator goes on that `contextlib.contextmanager` decorates.
+fn is_of_context_manager(file: &str, function: &str) -> bool {
+    matches!(function, "__enter__" | "__exit__" | "__aenter__" | "__aexit__")
+        && file.ends_with("contextlib.py")
 }
 
 /// Whether a call recorded as `call` is that of a built-in which runs the operator `operator`, by their names.

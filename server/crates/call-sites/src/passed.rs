@@ -318,7 +318,7 @@ fn binds(function: &Function, class: Option<&Function>, called: &Callee) -> Opti
     let name = match &called.binding {
         // It may hold `partial(f, training=False)`.
         Binding::Variable { .. } if called.path.len() == 1 => return None,
-        Binding::Imported { name } if called.path.len() == 1 => name,
+        Binding::Imported { name, .. } if called.path.len() == 1 => name,
         _ => called.name()?,
     };
     let Some(class) = class else { return (name == function.name).then_some(false) };

@@ -512,6 +512,8 @@ pub struct Index {
     pub is_number: bool,
     /// Whether something stands there alone that is a tensor, as far as the text shows.
     pub is_tensor: bool,
+    /// Whether a list, an array or the like stands there, as far as the text shows: a tensor is made of it first.
+    pub is_of_arrays: bool,
     /// Whether several parts stand there of which one is a slice, `...` or `None`: only tensors and arrays have dimensions.
     pub has_dimensions: bool,
 }

@@ -237,7 +237,7 @@ pub(crate) fn is_of_objects(op: CmpOp) -> bool {
 }
 
 /// Whether an expression is a number that says how large a tensor is: `x.size(0)`, `x.shape[0]`, `x.dim()`, `x.numel()`.
-fn is_size(expr: &Expr) -> bool {
+pub(crate) fn is_size(expr: &Expr) -> bool {
     match expr {
         Expr::Call(it) => match &*it.func {
             Expr::Attribute(func) => match func.attr.as_str() {
@@ -252,9 +252,10 @@ fn is_size(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is the sizes of a tensor: `x.shape`, `x.size()`, `x.shape[1:]`.
+/// Whether an expression is the sizes of a tensor: `x.shape`, `x.size()`, `x.shape[1:]`; or is called `shape`.
 pub(crate) fn is_sizes(expr: &Expr) -> bool {
     match expr {
+        Expr::Name(it) => it.id.as_str() == "shape",
         Expr::Attribute(it) => it.attr.as_str() == "shape",
         Expr::Call(it) => {
             let is_size = |it: &ExprAttribute| it.attr.as_str() == "size";

@@ -540,7 +540,7 @@ fn bindings(text: &str, function: usize) -> Vec<String> {
             format!("{} {values:?}", if *is_global { "global" } else { "variable" })
         }
         Binding::Defined { function } => format!("function {function}"),
-        Binding::Imported { name } => format!("imported {name}"),
+        Binding::Imported { path, .. } => format!("imported {path}"),
         Binding::Builtin => "built-in".to_owned(),
     };
     calls.map(|(name, binding)| format!("{name}: {}", shown(binding))).collect()
@@ -565,8 +565,8 @@ def helper(): ...
         bindings(text, 2),
         [
             r#"step: variable [Named("step"), Named("helper")]"#,
-            "clone: imported deepcopy",
-            "F.relu: imported functional",
+            "clone: imported copy.deepcopy",
+            "F.relu: imported torch.nn.functional",
             r#"head: global [Made("Head")]"#,
             "helper: function 4",
             "len: built-in",

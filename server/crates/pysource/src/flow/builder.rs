@@ -1,6 +1,6 @@
 //! The graph, while it is made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ruff_python_ast::{Expr, ExprAttribute, ExprName, StmtAssign, UnaryOp};
@@ -16,7 +16,7 @@ use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
 use crate::values::{
-    AssignedValue, gives_tensor, gives_value, is_hyperparameter, is_of_objects, is_sizes,
+    AssignedValue, gives_tensor, gives_value, is_hyperparameter, is_of_objects, is_size, is_sizes,
     is_tensor_method, value_of,
 };
 
@@ -64,6 +64,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) inlined: Option<usize>,
     /// How many comprehensions of this function are around.
     pub(super) n_inlined: u32,
+    /// Keys, and the mappings that they are of.
+    keys: HashSet<(Vec<&'a str>, Vec<&'a str>)>,
     /// Of expressions that were asked about, whether they are tensors, so that each part of a long one is looked at once.
     tensors: HashMap<TextRange, bool>,
     /// The same for plain values.
@@ -147,6 +149,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             keeps_annotations: matches!(code, ScopeCode::Module(_) | ScopeCode::Class(_)),
             inlined: None,
             n_inlined: 0,
+            keys: HashSet::new(),
             tensors: HashMap::new(),
             plain: HashMap::new(),
         };
@@ -257,8 +260,13 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     pub(super) fn works_on<'e>(&mut self, operands: impl IntoIterator<Item = &'e Expr>) {
         let before = self.sites.iter().rev().nth(1).filter(|it| it.kind.is_operator());
         let before = before.map(|it| it.text);
+        let compares =
+            |it: &Site| matches!(it.kind, SiteKind::Compare { .. } | SiteKind::TruthTest);
+        let compares = self.sites.last().is_some_and(compares);
         let (mut is_plain, mut is_of_tensor, mut goes_on) = (true, false, false);
+        let mut compares_sizes = false;
         for operand in operands {
+            compares_sizes |= compares && is_size(operand);
             is_plain &= self.is_plain(operand);
             is_of_tensor |= self.is_tensor(operand);
             goes_on |= before == Some(byte_range(operand.range()));
@@ -266,7 +274,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         if let Some(site) = self.sites.last_mut() {
             // The truth of a comparison is read where it stands.
             goes_on |= before == Some(site.text);
-            (site.is_plain, site.is_of_tensor, site.goes_on) = (is_plain, is_of_tensor, goes_on);
+            (site.is_plain, site.is_of_tensor, site.goes_on) =
+                (is_plain || compares_sizes, is_of_tensor, goes_on);
         }
     }
 
@@ -304,6 +313,17 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
     }
 
+    /// Notes that `key` is one of `mapping`, because it is looked for in it, or because that holds by it what no tensor does.
+    pub(super) fn note_key(&mut self, key: &'a Expr, mapping: &'a Expr) {
+        self.keys.extend(dotted(key).zip(dotted(mapping)));
+    }
+
+    /// Whether `key` is one of `mapping`, so that this is no tensor, by that at least.
+    pub(super) fn is_key(&self, key: &Expr, mapping: &Expr) -> bool {
+        let both = dotted(key).zip(dotted(mapping)).filter(|_| !self.keys.is_empty());
+        both.is_some_and(|it| self.keys.contains(&it))
+    }
+
     /// Whether an expression is a tensor for sure, as far as the text shows.
     pub(super) fn is_tensor(&mut self, expr: &Expr) -> bool {
         if let Some(known) = self.tensors.get(&expr.range()) {
@@ -330,10 +350,12 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                     let name = func.attr.as_str();
                     let module = func.value.as_name_expr().map(|it| self.binding(&it.id));
                     match module {
-                        Some(Binding::Imported { name: module }) if module == "torch" => {
+                        Some(Binding::Imported { name: module, .. }) if module == "torch" => {
                             gives_tensor(name)
                         }
-                        Some(Binding::Imported { name: module }) if module == "functional" => true,
+                        Some(Binding::Imported { name: module, .. }) if module == "functional" => {
+                            true
+                        }
                         Some(Binding::Imported { .. }) => false,
                         _ => {
                             is_tensor_method(name)
@@ -366,7 +388,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             Expr::If(it) => self.is_plain(&it.body) && self.is_plain(&it.orelse),
             Expr::UnaryOp(it) => self.is_plain(&it.operand),
             Expr::Compare(it) => {
-                self.is_plain(&it.left) && it.comparators.iter().all(|it| self.is_plain(it))
+                let mut operands = std::iter::once(&*it.left).chain(&it.comparators);
+                operands.clone().any(is_size) || operands.all(|it| self.is_plain(it))
             }
             Expr::Attribute(it) => it.attr.as_str() == "ndim" || self.is_of_math(it),
             // Functions of `math` take and give numbers.
@@ -402,7 +425,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         let is_number = |target: &Expr| {
             target.as_name_expr().is_some_and(|name| self.assignments.is_number(&name.id))
         };
-        if it.targets.iter().any(is_number) {
+        // Another module may be called so, too.
+        let is_math =
+            matches!(self.binding("math"), Binding::Imported { path, .. } if path == "math");
+        if is_math && it.targets.iter().any(is_number) {
             self.expect_plain(&it.value);
         }
     }
@@ -421,8 +447,18 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
 
     /// Whether an attribute is one of the module `math`.
     pub(super) fn is_of_math(&self, it: &ExprAttribute) -> bool {
-        let module = it.value.as_name_expr().map(|it| self.binding(&it.id));
-        matches!(module, Some(Binding::Imported { name }) if name == "math")
+        self.is_of_module(it, "math")
+    }
+
+    /// Whether an expression calls a function of NumPy.
+    pub(super) fn is_of_numpy(&self, it: &Expr) -> bool {
+        let function = it.as_call_expr().and_then(|it| it.func.as_attribute_expr());
+        function.is_some_and(|it| self.is_of_module(it, "numpy"))
+    }
+
+    fn is_of_module(&self, it: &ExprAttribute, module: &str) -> bool {
+        let owner = it.value.as_name_expr().map(|it| self.binding(&it.id));
+        matches!(owner, Some(Binding::Imported { path, .. }) if path == module)
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.
@@ -674,6 +710,18 @@ impl Conditions {
     }
 }
 
+/// A name with its attributes, the last first.
+fn dotted(expr: &Expr) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    let mut rest = expr;
+    while let Expr::Attribute(it) = rest {
+        parts.push(it.attr.as_str());
+        rest = &it.value;
+    }
+    parts.push(rest.as_name_expr()?.id.as_str());
+    Some(parts)
+}
+
 fn byte_range(range: TextRange) -> ByteRange {
     ByteRange { start: range.start().to_u32(), end: range.end().to_u32() }
 }
@@ -684,6 +732,9 @@ fn raised_in_vain(kind: &SiteKind) -> &'static [&'static str] {
         SiteKind::Call { callee, .. } => match callee.name() {
             Some("getattr") => &["AttributeError"],
             Some("next" | "send") => &["StopIteration"],
+            Some("index") => &["ValueError"],
+            Some("remove") => &["ValueError", "KeyError"],
+            Some("pop" | "popleft" | "popitem") => &["KeyError", "IndexError", "LookupError"],
             Some("import_module") => &["ImportError", "ModuleNotFoundError"],
             _ => &[],
         },

@@ -1,8 +1,8 @@
 //! Expressions.
 
 use ruff_python_ast::{
-    Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprStarred,
-    ExprSubscript, InterpolatedStringElement, Operator,
+    Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBinOp, ExprBoolOp, ExprCall, ExprCompare,
+    ExprStarred, ExprSubscript, InterpolatedStringElement, Operator,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -53,6 +53,9 @@ impl<'a> FlowBuilder<'_, 'a> {
                     let kind = SiteKind::Operator { op, in_place: false };
                     self.site(kind, LinesByVersion::same(line), it.range);
                     self.works_on([&*it.left, &*it.right]);
+                    if is_of_list(it) {
+                        self.expect_last_plain(expr);
+                    }
                 }
                 left && right
             }
@@ -252,8 +255,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             let range = TextRange::new(it.start(), comparator.end());
             if let Some(op) = comparison(op) {
                 let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
-                self.site(compared(op, left, comparator), lines, range);
-                self.works_on([left, comparator]);
+                self.compared(op, left, comparator, lines, range);
                 if !matches!(op, CompareOp::In | CompareOp::NotIn) {
                     self.site(SiteKind::TruthTest, lines, range);
                     self.works_on([left, comparator]);
@@ -266,6 +268,22 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.at
     }
 
+    /// One comparison of what has been evaluated.
+    fn compared(
+        &mut self,
+        op: CompareOp,
+        left: &'a Expr,
+        right: &'a Expr,
+        lines: LinesByVersion,
+        range: TextRange,
+    ) {
+        self.site(compared(op, left, right), lines, range);
+        self.works_on([left, right]);
+        if matches!(op, CompareOp::In | CompareOp::NotIn) {
+            self.note_key(left, right);
+        }
+    }
+
     /// Comparisons for their value.
     fn compare(&mut self, it: &'a ExprCompare, lines: LinesByVersion) {
         let decided = (it.ops.len() > 1).then(|| self.join());
@@ -276,8 +294,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             let op = comparison(op);
             if let Some(op) = op {
                 let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
-                self.site(compared(op, left, comparator), lines, range);
-                self.works_on([left, comparator]);
+                self.compared(op, left, comparator, lines, range);
             }
             if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
                 if op.is_some_and(|op| !matches!(op, CompareOp::In | CompareOp::NotIn)) {
@@ -429,8 +446,10 @@ impl<'a> FlowBuilder<'_, 'a> {
                 None => !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain),
             };
         }
+        index.is_of_arrays = parts_of(it).iter().any(|it| is_list(it) || self.is_of_numpy(it));
+        index.is_of_plain |= self.is_key(&it.slice, &it.value);
         if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
-            index.is_number = self.is_plain(&it.slice);
+            index.is_number = self.is_plain(&it.slice) && !is_list(&it.slice);
             index.is_tensor = self.is_tensor(&it.slice);
         }
         index
@@ -466,7 +485,8 @@ impl<'a> FlowBuilder<'_, 'a> {
     pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
         let index = self.index(it);
         let lines = LinesByVersion::same(self.line_of(it));
-        let n_operators = if index.has_dimensions { index.n_operators() } else { 0 };
+        let has_parts = index.has_dimensions || 1 < index.indices;
+        let n_operators = if has_parts { index.n_operators() } else { 0 };
         let dimensions = |this: &mut Self, n| {
             for _ in 0..n {
                 this.site(SiteKind::Dimension { index }, lines, it.range);
@@ -654,6 +674,40 @@ fn compared(op: CompareOp, left: &Expr, right: &Expr) -> SiteKind {
     SiteKind::Compare { op, left_is_literal, may_hash }
 }
 
+/// Whether an expression is a list or a tuple, as far as the text shows.
+fn is_list(expr: &Expr) -> bool {
+    match expr {
+        Expr::List(_) | Expr::ListComp(_) | Expr::Tuple(_) => true,
+        Expr::Call(it) => {
+            it.func.as_name_expr().is_some_and(|it| matches!(&*it.id, "list" | "tuple" | "sorted"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether lists or tuples are put together or repeated, as far as the text shows: tensors take none.
+fn is_of_list(it: &ExprBinOp) -> bool {
+    let mut it = it;
+    loop {
+        if !matches!(it.op, Operator::Add | Operator::Mult) {
+            return false;
+        }
+        if is_list(&it.left) || is_list(&it.right) {
+            return true;
+        }
+        let Expr::BinOp(left) = &*it.left else { return false };
+        it = left;
+    }
+}
+
+/// The parts in the brackets of a subscript.
+fn parts_of(it: &ExprSubscript) -> &[Expr] {
+    match &*it.slice {
+        Expr::Tuple(it) => &it.elts,
+        slice => std::slice::from_ref(slice),
+    }
+}
+
 /// What stands in the brackets of a subscript, and before them, but for what the indices are.
 fn shape_of_index(it: &ExprSubscript) -> Index {
     let is_of_plain = match &*it.value {
@@ -666,10 +720,7 @@ fn shape_of_index(it: &ExprSubscript) -> Index {
         _ => false,
     };
     let mut index = Index { is_of_plain, is_literal: is_literal(&it.slice), ..Index::default() };
-    let parts = match &*it.slice {
-        Expr::Tuple(it) => &*it.elts,
-        slice => std::slice::from_ref(slice),
-    };
+    let parts = parts_of(it);
     let is_dimension =
         |it: &Expr| matches!(it, Expr::EllipsisLiteral(_) | Expr::NoneLiteral(_) | Expr::Slice(_));
     index.has_dimensions = parts.len() > 1 && parts.iter().any(is_dimension);

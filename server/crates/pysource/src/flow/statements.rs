@@ -42,6 +42,10 @@ impl<'a> FlowBuilder<'_, 'a> {
             Stmt::Assign(it) => {
                 self.expect_as_used(it);
                 self.expr(&it.value);
+                if is_in_no_tensor(&it.value) {
+                    let subscripts = it.targets.iter().filter_map(|it| it.as_subscript_expr());
+                    subscripts.for_each(|it| self.note_key(&it.slice, &it.value));
+                }
                 // `a, b = b, a` unpacks what is known to be a tuple.
                 let is_display = it.value.is_tuple_expr() || it.value.is_list_expr();
                 it.targets.iter().for_each(|target| match target {
@@ -571,4 +575,19 @@ fn caught_by(handler: &ExceptHandler) -> Vec<&str> {
         type_ => type_.map_or(&[][..], std::slice::from_ref),
     };
     types.iter().filter_map(|it| Some(it.as_name_expr()?.id.as_str())).collect()
+}
+
+/// Whether a value is none that a tensor may hold, as far as the text shows.
+fn is_in_no_tensor(value: &Expr) -> bool {
+    matches!(
+        value,
+        Expr::Dict(_)
+            | Expr::DictComp(_)
+            | Expr::Set(_)
+            | Expr::SetComp(_)
+            | Expr::Lambda(_)
+            | Expr::FString(_)
+            | Expr::StringLiteral(_)
+            | Expr::NoneLiteral(_)
+    )
 }

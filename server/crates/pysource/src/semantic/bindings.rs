@@ -35,6 +35,8 @@ pub enum Binding {
     Imported {
         /// Its name where it comes from: `y` of `from x import y as z`, `x` of `import x.y`.
         name: String,
+        /// The whole path: `x.y` of `from x import y as z`, `x` of `import x.y`.
+        path: String,
     },
     /// Not bound in the text: a built-in, or by way of `import *`.
     Builtin,
@@ -53,8 +55,8 @@ enum NameBinding {
     Variable(Vec<AssignedValue>),
     /// `def` or `class`, by its number.
     Defined(usize),
-    /// Imported; the last part of what it is called where it comes from.
-    Imported(String),
+    /// As in [`Binding::Imported`].
+    Imported { name: String, path: String },
     /// `global` or `nonlocal`.
     Outside,
 }
@@ -108,7 +110,9 @@ pub(crate) fn resolve(
             Binding::Variable { values: values.clone(), is_global: at == 0 }
         }
         Some((_, &NameBinding::Defined(function))) => Binding::Defined { function },
-        Some((_, NameBinding::Imported(name))) => Binding::Imported { name: name.clone() },
+        Some((_, NameBinding::Imported { name, path })) => {
+            Binding::Imported { name: name.clone(), path: path.clone() }
+        }
         Some((_, NameBinding::Outside)) | None => Binding::Builtin,
     }
 }
@@ -120,7 +124,7 @@ pub(crate) fn is_imported(
     function: usize,
     name: &str,
 ) -> bool {
-    matches!(bound(scopes, names, function, name), Some((_, NameBinding::Imported(_))))
+    matches!(bound(scopes, names, function, name), Some((_, NameBinding::Imported { .. })))
 }
 
 /// What binds a name, with the scope that does.
@@ -257,9 +261,9 @@ impl<'a> SourceOrderVisitor<'a> for BindingWalk<'_, 'a> {
             }
             Stmt::Import(_) | Stmt::ImportFrom(_) => {
                 for it in imported(stmt) {
-                    self.names
-                        .bound
-                        .insert(it.name, NameBinding::Imported(it.last_name().to_owned()));
+                    let name = it.last_name().to_owned();
+                    let bound = NameBinding::Imported { name, path: it.path };
+                    self.names.bound.insert(it.name, bound);
                 }
             }
             Stmt::Global(it) => {
