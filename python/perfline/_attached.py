@@ -90,13 +90,16 @@ def _await_optimizer(options, recordings):
     """Records the program anew if it makes an optimizer: ``recordings`` are of steps without one, which were not those that it is about."""
     module = sys.modules["torch.optim.optimizer"]
     create = module.Optimizer.__init__
+    process = os.getpid()
 
     def __init__(self, *args, **kwargs):
         global _session
         module.Optimizer.__init__ = create
         try:
-            _session = Session(options, replaces=recordings)
-            _session.watch(module)
+            # Processes that were forked meanwhile are not recorded.
+            if os.getpid() == process:
+                _session = Session(options, replaces=recordings)
+                _session.watch(module)
         except Exception as error:
             say(f"it is not recorded anew: {type(error).__name__}: {error}")
         # What the session has put in its place.

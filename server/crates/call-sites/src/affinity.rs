@@ -205,7 +205,7 @@ pub(crate) fn repeat_cost(
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if it.name == "__len__"
                 && is_named(before, "__iter__")
-                && callee.name().is_some_and(makes_sequence) =>
+                && callee.name().is_some_and(asks_for_length) =>
         {
             0
         }
@@ -214,7 +214,7 @@ pub(crate) fn repeat_cost(
             if it.name == "__iter__" && callee.name().is_some_and(is_type_call) =>
         {
             let takes_one =
-                callee.name().is_some_and(|it| makes_sequence(it) || hashes_elements(it));
+                callee.name().is_some_and(|it| asks_for_length(it) || hashes_elements(it));
             if takes_one { costs.repeat_operator } else { costs.repeat_iteration }
         }
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
@@ -225,6 +225,7 @@ pub(crate) fn repeat_cost(
             0
         }
         (SiteKind::Call { .. }, ChildKey::Function(_)) if is_dispatcher(before) => 0,
+        // C code calls functions of its package, one after the other.
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if is_of_import(callee, &it.file)
                 && !callee
@@ -524,7 +525,7 @@ fn is_look_up(name: &str) -> bool {
 }
 
 /// Whether a call of `called` asks what it is given how many elements it has, before it takes them.
-fn makes_sequence(called: &str) -> bool {
+fn asks_for_length(called: &str) -> bool {
     matches!(called, "list" | "tuple" | "sorted" | "bool" | "deque" | "reversed")
 }
 
@@ -612,7 +613,7 @@ fn called_function(
                 _ if is_class => 0,
                 // A metaclass makes an object.
                 _ if called == Some("__call__")
-                    && (callee.is_super || callee.path[0] == "type") =>
+                    && (callee.is_super || callee.path.first().is_some_and(|it| it == "type")) =>
                 {
                     costs.special_method
                 }
@@ -657,8 +658,7 @@ fn called_function(
             {
                 costs.dunder_by_function
             }
-            // Nobody asks for the length but what makes a sequence.
-            _ if name == "__len__" && called.is_some_and(|it| !makes_sequence(it)) => {
+            _ if name == "__len__" && called.is_some_and(|it| !asks_for_length(it)) => {
                 costs.dunder_elsewhere
             }
             _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,

@@ -1,6 +1,6 @@
 //! What expressions evaluate to, as far as it can be said without running them.
 
-use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprSubscript, UnaryOp};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprName, ExprSubscript, UnaryOp};
 
 use crate::stack_guard::guarded;
 
@@ -229,6 +229,17 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
         Expr::Attribute(it) => Some(&it.attr),
         _ => None,
     }
+}
+
+/// The name that `x.y.z` begins with, and the attributes behind it, the last first.
+pub(crate) fn name_and_attributes(expr: &Expr) -> Option<(&ExprName, Vec<&str>)> {
+    let mut attributes = Vec::new();
+    let mut rest = expr;
+    while let Expr::Attribute(it) = rest {
+        attributes.push(it.attr.as_str());
+        rest = &it.value;
+    }
+    Some((rest.as_name_expr()?, attributes))
 }
 
 /// Whether a comparison gives `True` or `False`, whatever it compares.

@@ -17,7 +17,7 @@ use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
 use crate::values::{
     AssignedValue, gives_tensor, gives_value, is_hyperparameter, is_of_objects, is_size, is_sizes,
-    is_tensor_method, value_of,
+    is_tensor_method, name_and_attributes, value_of,
 };
 
 /// Marks the joins among node numbers, until the number of sites is known.
@@ -65,7 +65,7 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     /// How many comprehensions of this function are around.
     pub(super) n_inlined: u32,
     /// Keys, and the mappings that they are of.
-    keys: HashSet<(Vec<&'a str>, Vec<&'a str>)>,
+    keys: HashSet<(DottedName<'a>, DottedName<'a>)>,
     /// Of expressions that were asked about, whether they are tensors, so that each part of a long one is looked at once.
     tensors: HashMap<TextRange, bool>,
     /// The same for plain values.
@@ -315,13 +315,13 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
 
     /// Notes that `key` is one of `mapping`, because it is looked for in it, or because that holds by it what no tensor does.
     pub(super) fn note_key(&mut self, key: &'a Expr, mapping: &'a Expr) {
-        self.keys.extend(dotted(key).zip(dotted(mapping)));
+        self.keys.extend(dotted_name(key).zip(dotted_name(mapping)));
     }
 
     /// Whether `key` is one of `mapping`, so that this is no tensor, by that at least.
     pub(super) fn is_key(&self, key: &Expr, mapping: &Expr) -> bool {
-        let both = dotted(key).zip(dotted(mapping)).filter(|_| !self.keys.is_empty());
-        both.is_some_and(|it| self.keys.contains(&it))
+        let both = || dotted_name(key).zip(dotted_name(mapping));
+        !self.keys.is_empty() && both().is_some_and(|it| self.keys.contains(&it))
     }
 
     /// Whether an expression is a tensor for sure, as far as the text shows.
@@ -710,16 +710,11 @@ impl Conditions {
     }
 }
 
-/// A name with its attributes, the last first.
-fn dotted(expr: &Expr) -> Option<Vec<&str>> {
-    let mut parts = Vec::new();
-    let mut rest = expr;
-    while let Expr::Attribute(it) = rest {
-        parts.push(it.attr.as_str());
-        rest = &it.value;
-    }
-    parts.push(rest.as_name_expr()?.id.as_str());
-    Some(parts)
+/// A name, and the attributes behind it, the last first: `x.y.z`.
+type DottedName<'e> = (&'e str, Vec<&'e str>);
+
+fn dotted_name(expr: &Expr) -> Option<DottedName<'_>> {
+    name_and_attributes(expr).map(|(name, attributes)| (name.id.as_str(), attributes))
 }
 
 fn byte_range(range: TextRange) -> ByteRange {

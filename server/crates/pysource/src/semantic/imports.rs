@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use ruff_python_ast::{Expr, ExprName, Identifier, Stmt};
 use ruff_text_size::TextRange;
 
+use crate::values::name_and_attributes;
+
 /// A name that an import binds.
 pub(crate) struct Imported<'a> {
     /// The name; `*` stands for all names of a module.
@@ -76,18 +78,7 @@ impl<'a> Imports<'a> {
 
     /// The imported path that a name with attributes stands for: `torch.nn.functional.relu`; with the name.
     pub(crate) fn path<'e>(&self, expr: &'e Expr) -> Option<(&'e ExprName, String)> {
-        let mut attributes = Vec::new();
-        let mut rest = expr;
-        let name = loop {
-            match rest {
-                Expr::Name(name) => break name,
-                Expr::Attribute(it) => {
-                    attributes.push(it.attr.as_str());
-                    rest = &it.value;
-                }
-                _ => return None,
-            }
-        };
+        let (name, attributes) = name_and_attributes(expr)?;
         let mut path = self.0.get(name.id.as_str())?.clone();
         for attribute in attributes.into_iter().rev() {
             path.push('.');
