@@ -491,6 +491,18 @@ pub(crate) fn is_plain_type(annotation: &Expr) -> bool {
     }
 }
 
+/// Whether an annotation of [`is_plain_type`] says of tuples what is in them: `tuple[int, int]`, but not `tuple`.
+pub(crate) fn names_elements(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Name(it) => !matches!(it.id.as_str(), "tuple" | "Tuple"),
+        Expr::Attribute(it) => it.attr.as_str() != "Tuple",
+        Expr::Subscript(it) => names_elements(&it.slice),
+        Expr::Tuple(it) => it.elts.iter().all(names_elements),
+        Expr::BinOp(it) => names_elements(&it.left) && names_elements(&it.right),
+        _ => true,
+    }
+}
+
 /// Whether an annotation is `Tensor` or `torch.Tensor`.
 pub(crate) fn is_tensor_type(annotation: &Expr) -> bool {
     match annotation {

@@ -6,7 +6,7 @@ use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
 use super::{ScopeCode, Scopes, imported};
-use crate::collect::{is_plain_default, is_plain_type, is_tensor_type};
+use crate::collect::{is_plain_default, is_plain_type, is_tensor_type, names_elements};
 use crate::stack_guard::guarded;
 use crate::values::{AssignedValue, each_value, is_sizes};
 
@@ -161,7 +161,8 @@ impl<'a> BindingWalk<'_, 'a> {
                 || parameter.is_variadic()
                 || parameter.annotation().is_some_and(is_plain_type)
                 || parameter.default().is_some_and(is_plain_default);
-            if parameter.annotation().is_some_and(is_plain_type) && !parameter.is_variadic() {
+            let has_plain_elements = |it: &Expr| is_plain_type(it) && names_elements(it);
+            if parameter.annotation().is_some_and(has_plain_elements) && !parameter.is_variadic() {
                 self.plain.push(parameter.name());
             }
             let is_tensor =
