@@ -279,21 +279,25 @@ export class Window {
     }, `the palette after ${key}`);
   }
 
-  /** Chooses from the context menu of an element. A menu takes no clicks in its first moments. */
+  /** Chooses from the context menu of an element. A menu takes no clicks in its first moments, and closes when the focus moves. */
   async contextMenu(element, text) {
     const item = this.page.locator('.monaco-menu .action-label', { hasText: text }).first();
-    // A list that is drawn anew at this moment opens none.
-    await until(async () => {
-      await element.click({ button: 'right' });
-      return item.waitFor({ timeout: 5000 }).then(
+    const succeeds = (action) =>
+      action.then(
         () => true,
         () => false,
       );
-    }, `a menu with ${text}`);
     await until(async () => {
-      await item.click({ timeout: 1000 }).catch(() => undefined);
-      return !(await item.isVisible());
-    }, `${text} in the menu is chosen`);
+      await element.click({ button: 'right' });
+      // A list that is drawn anew at this moment opens none.
+      let isOpen = await succeeds(item.waitFor({ timeout: 5000 }));
+      for (let tries = 0; isOpen && tries < 10; tries += 1) {
+        const isClicked = await succeeds(item.click({ timeout: 1000 }));
+        isOpen = await item.isVisible();
+        if (isClicked && !isOpen) return true;
+      }
+      return false;
+    }, `${text} in a menu is chosen`);
   }
 
   /** Picks from the list that is open. */
