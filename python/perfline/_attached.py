@@ -89,23 +89,33 @@ def _terminated(number, _):
 def _await_optimizer(options, recordings):
     """Records the program anew if it makes an optimizer: ``recordings`` are of steps without one, which were not those that it is about."""
     module = sys.modules["torch.optim.optimizer"]
-    create = module.Optimizer.__init__
     process = os.getpid()
 
-    def __init__(self, *args, **kwargs):
+    def made():
         global _session
-        module.Optimizer.__init__ = create
+        end()
         try:
             # Processes that were forked meanwhile are not recorded.
             if os.getpid() == process:
                 _session = Session(options, replaces=recordings)
                 _session.watch(module)
+                _session._made_optimizer()
         except Exception as error:
             say(f"it is not recorded anew: {type(error).__name__}: {error}")
-        # What the session has put in its place.
-        module.Optimizer.__init__(self, *args, **kwargs)
+
+    end = _watch_creation(module, made)
+
+
+def _watch_creation(module, made):
+    """Calls ``made`` for each optimizer that is made, until what is returned is called."""
+    create = module.Optimizer.__init__
+
+    def __init__(self, *args, **kwargs):
+        made()
+        create(self, *args, **kwargs)
 
     module.Optimizer.__init__ = __init__
+    return lambda: setattr(module.Optimizer, "__init__", create)
 
 
 class _Profile(recorder.profile):
@@ -169,17 +179,8 @@ class Session:
         if end is None:
             say("this PyTorch (before 2.0) does not report steps of optimizers; batches of data loaders count instead")
             return
-        self._undo.append(end)
         self._knows_optimizers = True
-        session = self
-        create = module.Optimizer.__init__
-
-        def __init__(self, *args, **kwargs):
-            session._made_optimizer()
-            create(self, *args, **kwargs)
-
-        module.Optimizer.__init__ = __init__
-        self._undo.append(lambda: setattr(module.Optimizer, "__init__", create))
+        self._undo += [end, _watch_creation(module, self._made_optimizer)]
 
     def _watch_backward(self, module):
         run = getattr(module, "backward", None)

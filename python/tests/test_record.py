@@ -25,6 +25,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
 
 
+def session_options(**changed):
+    """What ``perfline record`` gives to a session."""
+    return {
+        "folder": "",
+        "after": None,
+        "steps": 3,
+        "then": "continue",
+        "lines": True,
+        "sources": True,
+        "memory": False,
+        "parent": None,
+        **changed,
+    }
+
+
 class RecordTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -385,18 +400,8 @@ class Settling(unittest.TestCase):
     def steps_before(self, durations, **variables):
         """The number of steps after which recording begins."""
         time_now = 0.0
-        options = {
-            "folder": "",
-            "after": None,
-            "steps": 3,
-            "then": "continue",
-            "lines": True,
-            "sources": True,
-            "memory": False,
-            "parent": None,
-        }
         with mock.patch.dict(os.environ, variables):
-            session = _attached.Session(options, clock=lambda: time_now)
+            session = _attached.Session(session_options(), clock=lambda: time_now)
             started = []
             session._start = lambda **_: started.append(session._steps)
             for duration in durations:
@@ -411,22 +416,25 @@ class Settling(unittest.TestCase):
         self.assertEqual(self.steps_before([1.0, 1.0, 1.0, 9.0, 1.0, 1.0, 1.0, 1.0]), 8)
         self.assertEqual(self.steps_before([1.0, 2.0] * 40), 30)
 
+    def test_batches_before_the_first_optimizer_are_no_steps_of_it(self):
+        session = _attached.Session(session_options())
+        self.addCleanup(session._leave)
+        started = []
+        session._start = lambda **_: started.append(session._steps)
+        for _ in range(3):
+            session._took_batch()
+        for _ in range(2):
+            session._made_optimizer()
+        for _ in range(4):
+            session._step()
+        self.assertEqual((session._steps, started), (4, []))
+
     def test_all_ranks_record_the_same_steps(self):
         self.assertEqual(self.steps_before([1.0, 2.0] * 40, WORLD_SIZE="2"), 10)
 
     def steps_of(self, optimizers):
         """How many of the steps of ``optimizers`` count."""
-        options = {
-            "folder": "",
-            "after": 1000,
-            "steps": 3,
-            "then": "continue",
-            "lines": True,
-            "sources": True,
-            "memory": False,
-            "parent": None,
-        }
-        session = _attached.Session(options)
+        session = _attached.Session(session_options(after=1000))
         self.addCleanup(session._leave)
         for optimizer in optimizers:
             session._stepped(optimizer)
@@ -455,16 +463,7 @@ class Settling(unittest.TestCase):
             def __exit__(self, *_):
                 self.recordings = ["trace"]
 
-        options = {
-            "folder": "",
-            "after": None,
-            "steps": 3,
-            "then": "continue",
-            "lines": True,
-            "sources": True,
-            "memory": False,
-            "parent": os.getppid(),
-        }
+        options = session_options(parent=os.getppid())
         with (
             mock.patch.multiple(_attached, PATIENCE_S=0.05, CLOCK_S=0.05),
             mock.patch.object(_attached, "_Profile", Prof),
@@ -487,18 +486,7 @@ class Attaching(unittest.TestCase):
         self.assertIsNone(_attached._session)
 
     def test_a_pytorch_that_is_not_understood_is_no_error(self):
-        options = json.dumps(
-            {
-                "folder": "",
-                "after": None,
-                "steps": 3,
-                "then": "continue",
-                "lines": True,
-                "sources": True,
-                "memory": False,
-                "parent": None,
-            }
-        )
+        options = json.dumps(session_options())
         with mock.patch.dict(os.environ, {_attached.VARIABLE: options}), mock.patch("sys.stderr") as stderr:
             _attached.found(types.ModuleType("torch.utils.data.dataloader"))
         self.assertIn("nothing is recorded: AttributeError", stderr.write.call_args_list[0].args[0])

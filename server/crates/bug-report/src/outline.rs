@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use ledger::Ns;
-use recorded::{NumberedRange, StepRangeKind, step_range_kind, step_ranges, step_work};
+use recorded::{NumberedRange, StepRangeKind, step_range_kind, step_ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stack_books::StepNumbers;
 use trace_reader::raw::{self, EventHead, EventSide};
@@ -127,12 +127,11 @@ impl Outline {
                 }
             }
         }
-        let is_of_server = |it: &StepRangeKind| *it == StepRangeKind::OfServer;
-        outline.is_of_server = ranges.iter().all(|(kind, _)| is_of_server(kind));
-        outline.steps = step_ranges(ranges, || {
+        let found = step_ranges(ranges, || {
             let launch = |it: &DeviceSpan| Some((Ns(outline.launch(it)?.1), Ns(it.end)));
             outline.device.iter().filter_map(launch).collect::<Vec<_>>()
         });
+        (outline.steps, outline.is_of_server) = (found.steps, !found.is_scheduled);
         outline.device.sort_by_key(|it| it.start);
         Ok(outline)
     }
@@ -148,18 +147,22 @@ impl Outline {
         }
         match head.side() {
             EventSide::Host => {
-                let kind = step_kind(head);
-                if let Some(kind) = kind {
-                    let work = std::str::from_utf8(head.name).ok().and_then(step_work);
-                    let of = StepInTrace { kind: work.map(|it| it.kind), thread: thread(head) };
+                let step = step_kind(head);
+                let is_step = step.is_some();
+                if let Some(step) = step {
+                    let kind = match &step {
+                        StepRangeKind::OfServer(work) => Some(work.kind.clone()),
+                        StepRangeKind::Scheduled(_) => None,
+                    };
+                    let of = StepInTrace { kind, thread: thread(head) };
                     let (start, end) = (Ns(start), Ns(head.end()));
-                    ranges.push((kind, NumberedRange { number: 0, start, end, of }));
+                    ranges.push((step, NumberedRange { number: 0, start, end, of }));
                 }
                 self.starts.push(start);
                 if let Some(correlation) = head.correlation {
                     self.launches.entry(correlation).or_insert_with(|| (thread(head), start));
                 }
-                if head.category != b"python_function" && kind.is_none() {
+                if head.category != b"python_function" && !is_step {
                     let witness = self.witnesses.entry(thread(head)).or_insert(start);
                     *witness = start.min(*witness);
                 } else {
@@ -307,7 +310,8 @@ impl TraceWindow {
 
     /// Whether an event is the range of a step: one that is not in the part is none of it, although something was launched in it.
     fn is_step(&self, head: &EventHead<'_>) -> bool {
-        step_kind(head).is_some_and(|it| (it == StepRangeKind::OfServer) == self.is_of_server)
+        step_kind(head)
+            .is_some_and(|it| matches!(it, StepRangeKind::OfServer(_)) == self.is_of_server)
     }
 
     /// Whether a host event is open when the window begins, or when something was launched that is kept; or is the one that shows that

@@ -54,5 +54,5 @@ pub use sources::{
     TextsByFile,
 };
 pub use step_ranges::{StepRangeKind, step_range_kind, step_work, work_of_server};
-pub use steps::{NumberedRange, Step, Steps, step_ranges};
+pub use steps::{FoundSteps, NumberedRange, Step, Steps, step_ranges};
 pub use waiting::{helper_threads, idle_threads, is_waiting_call, waits_for_backward};

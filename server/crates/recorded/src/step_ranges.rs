@@ -16,19 +16,19 @@ pub(crate) fn profiler_step(name: &str) -> Option<u32> {
 }
 
 /// Of which kind of step a range may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepRangeKind {
     /// A step of a profiler's schedule, which has this number.
     Scheduled(u32),
-    /// A pass of a server of language models.
-    OfServer,
+    /// A pass of a server of language models, and what it did.
+    OfServer(StepWork),
 }
 
 /// Of which kind of step a range is that is called `name`; `None` of all that are no steps unless the user says so.
 #[must_use]
 pub fn step_range_kind(name: &str) -> Option<StepRangeKind> {
     let scheduled = profiler_step(name).map(StepRangeKind::Scheduled);
-    scheduled.or_else(|| work_of_server(name).map(|_| StepRangeKind::OfServer))
+    scheduled.or_else(|| work_of_server(name).map(StepRangeKind::OfServer))
 }
 
 /// What a step did, by the name of its range: one of a server, or any other than that of a profiler's schedule.

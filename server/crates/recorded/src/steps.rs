@@ -5,7 +5,7 @@ use ledger::Ns;
 use profile::{HostKind, Profile, StrId, ThreadId};
 
 use crate::launches::Launches;
-use crate::step_ranges::{StepRangeKind, is_called, profiler_step, step_range_kind};
+use crate::step_ranges::{StepRangeKind, is_called, step_range_kind};
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Steps {
     #[must_use]
     pub fn new(profile: &Profile) -> Self {
         let named = &profile.step_ranges;
-        let found: Vec<NumberedRange<(StrId, ThreadId)>> = if named.is_empty() {
+        let found = if named.is_empty() {
             let steps = ranges(profile).filter_map(|it| {
                 let kind = step_range_kind(profile.strings.get(it.of.0))?;
                 Some((kind, it))
@@ -44,19 +44,18 @@ impl Steps {
                 let name = profile.strings.get(it.of.0);
                 named.iter().any(|pattern| is_called(name, pattern))
             };
-            one_after_another(ranges(profile).filter(is_step).collect())
+            let steps = one_after_another(ranges(profile).filter(is_step).collect());
+            FoundSteps { steps, is_scheduled: false }
         };
-        let is_scheduled =
-            |name| named.is_empty() && profiler_step(profile.strings.get(name)).is_some();
         let step = |it: NumberedRange<(StrId, ThreadId)>| Step {
             number: it.number,
             name: it.of.0,
-            is_scheduled: is_scheduled(it.of.0),
+            is_scheduled: found.is_scheduled,
             thread: it.of.1,
             start: it.start,
             end: it.end,
         };
-        Self(found.into_iter().map(step).collect())
+        Self(found.steps.into_iter().map(step).collect())
     }
 
     /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of
@@ -127,18 +126,27 @@ pub struct NumberedRange<T> {
     pub of: T,
 }
 
-/// The steps among the ranges of a recording that are called like some ([`step_range_kind`]), in order of start, without overlap: those of
+/// What is found to be a step.
+#[derive(Debug)]
+pub struct FoundSteps<T> {
+    /// In order of start, without overlap.
+    pub steps: Vec<NumberedRange<T>>,
+    /// As in [`Step::is_scheduled`].
+    pub is_scheduled: bool,
+}
+
+/// The steps among the ranges of a recording that are called like some ([`step_range_kind`]),: those of
 /// a profiler's schedule, which have its numbers; without any, the passes of a server. `launches` are the times of the calls that launched
 /// something on a device, each with the end of that.
 pub fn step_ranges<T, L: IntoIterator<Item = (Ns, Ns)>>(
     ranges: impl IntoIterator<Item = (StepRangeKind, NumberedRange<T>)>,
     launches: impl FnOnce() -> L,
-) -> Vec<NumberedRange<T>> {
+) -> FoundSteps<T> {
     let (mut scheduled, mut passes) = (Vec::new(), Vec::new());
     for (kind, range) in ranges {
         match kind {
             StepRangeKind::Scheduled(number) => scheduled.push(NumberedRange { number, ..range }),
-            StepRangeKind::OfServer => passes.push(range),
+            StepRangeKind::OfServer(_) => passes.push(range),
         }
     }
     if scheduled.is_empty() {
@@ -146,13 +154,13 @@ pub fn step_ranges<T, L: IntoIterator<Item = (Ns, Ns)>>(
         if !passes.is_empty() {
             last_until_devices_are_done(&mut passes, launches());
         }
-        return passes;
+        return FoundSteps { steps: passes, is_scheduled: false };
     }
     scheduled.sort_by_key(|step| (step.start, step.end));
     for index in 1..scheduled.len() {
         scheduled[index - 1].end = scheduled[index - 1].end.min(scheduled[index].start);
     }
-    scheduled
+    FoundSteps { steps: scheduled, is_scheduled: true }
 }
 
 /// The ranges but for those that begin in another, numbered from 1.

@@ -121,6 +121,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         function: usize,
     ) -> Flow {
         let Some(&code) = scopes.codes.get(function) else { return Flow::empty(function) };
+        let has_math = is_module(&resolve(scopes, names, function, "math"), "math");
         let mut builder = Self {
             scopes,
             lines,
@@ -131,7 +132,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             normal: Vec::new(),
             exceptional: Vec::new(),
             resume_points: Vec::new(),
-            assignments: FunctionAssignments::of(code),
+            assignments: FunctionAssignments::of(code, has_math),
             known: KnownNames::default(),
             parameters: match code {
                 ScopeCode::Def(def) => FlowParameter::all(&def.parameters),
@@ -298,6 +299,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             Expr::Name(it) if self.inlined.is_none() => {
                 let is_shared = self.assignments.is_shared(&it.id);
                 self.known.set(&it.id, held.filter(|_| !is_shared));
+                self.keys.retain(|(_, (mapping, _))| *mapping != it.id.as_str());
             }
             Expr::Starred(it) => self.hold(&it.value, Some(NameValue::Plain)),
             Expr::Tuple(it) => it.elts.iter().for_each(|it| self.hold(it, held)),
@@ -425,10 +427,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         let is_number = |target: &Expr| {
             target.as_name_expr().is_some_and(|name| self.assignments.is_number(&name.id))
         };
-        // Another module may be called so, too.
-        let is_math =
-            matches!(self.binding("math"), Binding::Imported { path, .. } if path == "math");
-        if is_math && it.targets.iter().any(is_number) {
+        if it.targets.iter().any(is_number) {
             self.expect_plain(&it.value);
         }
     }
@@ -457,8 +456,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 
     fn is_of_module(&self, it: &ExprAttribute, module: &str) -> bool {
-        let owner = it.value.as_name_expr().map(|it| self.binding(&it.id));
-        matches!(owner, Some(Binding::Imported { path, .. }) if path == module)
+        it.value.as_name_expr().is_some_and(|it| is_module(&self.binding(&it.id), module))
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.
@@ -708,6 +706,11 @@ impl Conditions {
         tests.dedup_by_key(|it| it.condition);
         tests
     }
+}
+
+/// Whether a name that is bound so stands for a module.
+fn is_module(binding: &Binding, module: &str) -> bool {
+    matches!(binding, Binding::Imported { path, .. } if path == module)
 }
 
 /// A name, and the attributes behind it, the last first: `x.y.z`.

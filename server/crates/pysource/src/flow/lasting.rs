@@ -40,6 +40,7 @@ pub(super) struct FunctionAssignments<'a> {
     shared: HashSet<&'a str>,
     /// Names that are given to functions of `math`.
     numbers: HashSet<&'a str>,
+    has_math: bool,
     n_loops: u32,
     /// Whether what is being walked is assigned a truth value.
     is_truth: bool,
@@ -64,8 +65,9 @@ pub(super) struct LastingTest<'e> {
 }
 
 impl<'a> FunctionAssignments<'a> {
-    pub(super) fn of(code: ScopeCode<'a>) -> Self {
-        let mut walk = Self::default();
+    /// Those of `code`. `has_math`: the name `math` stands for Python's module there.
+    pub(super) fn of(code: ScopeCode<'a>, has_math: bool) -> Self {
+        let mut walk = Self { has_math, ..Self::default() };
         match code {
             ScopeCode::Def(def) => {
                 walk.parameters.extend(def.parameters.iter().map(|it| it.name().as_str()));
@@ -236,7 +238,7 @@ impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
                 let key = it.slice.as_string_literal_expr().map(|it| it.value.to_str());
                 self.hyperparameters.extend(key);
             }
-            Expr::Call(it) if is_called_of_math(&it.func) => {
+            Expr::Call(it) if self.has_math && is_called_of_math(&it.func) => {
                 let names = it.arguments.args.iter().filter_map(|it| it.as_name_expr());
                 self.numbers.extend(names.map(|it| it.id.as_str()));
             }
