@@ -243,21 +243,17 @@ export class Window {
     return Number(/Ln (\d+)/.exec(text)[1]);
   }
 
-  /** Runs a command as from the palette. */
+  /** Runs a command as from the palette, which may put its own text over what was filled in when it is slow to open, and closes when the
+   * focus moves: then it is opened again. */
   async command(title) {
-    await this.quickInput('F1', `>${title}`);
-    const input = this.page.locator('.quick-input-widget input.input').first();
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
-    // A palette that is slow to open puts its own text over what was filled in.
-    await until(
-      () =>
-        row.waitFor({ timeout: 2000 }).then(
-          () => true,
-          () => input.fill(`>${title}`),
-        ),
-      `${title} in the palette`,
-    );
-    await row.click();
+    await until(async () => {
+      await this.quickInput('F1', `>${title}`);
+      return row.click({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
+    }, `${title} in the palette`);
   }
 
   /** Loads the window again, as people do: what VS Code remembers is written first, which a reload of the page cuts short. */
@@ -279,25 +275,22 @@ export class Window {
     }, `the palette after ${key}`);
   }
 
-  /** Chooses from the context menu of an element. A menu takes no clicks in its first moments, and closes when the focus moves. */
-  async contextMenu(element, text) {
+  /**
+   * Chooses from the context menu of an element until `isDone`. A list that is drawn anew opens no menu, a menu takes no clicks in its
+   * first moments, and closes when the focus moves: what the choice does is the only proof that it was taken.
+   */
+  async contextMenu(element, text, isDone) {
     const item = this.page.locator('.monaco-menu .action-label', { hasText: text }).first();
-    const succeeds = (action) =>
-      action.then(
-        () => true,
-        () => false,
-      );
     await until(async () => {
-      await element.click({ button: 'right' });
-      // A list that is drawn anew at this moment opens none.
-      let isOpen = await succeeds(item.waitFor({ timeout: 5000 }));
-      for (let tries = 0; isOpen && tries < 10; tries += 1) {
-        const isClicked = await succeeds(item.click({ timeout: 1000 }));
-        isOpen = await item.isVisible();
-        if (isClicked && !isOpen) return true;
+      if (!(await item.isVisible())) {
+        await ignoreFailure(element.click({ button: 'right', timeout: 5000 }));
+        await ignoreFailure(item.waitFor({ timeout: 5000 }));
       }
-      return false;
-    }, `${text} in a menu is chosen`);
+      await ignoreFailure(item.click({ timeout: 1000 }));
+      await ignoreFailure(item.waitFor({ state: 'hidden', timeout: 1000 }));
+      // Choosing twice would do it twice.
+      return !(await item.isVisible()) && until(isDone, text, 5000).catch(() => false);
+    }, `${text} in a menu does what it says`);
   }
 
   /** Picks from the list that is open. */
@@ -460,6 +453,11 @@ export async function keepFailure({ name, passed }) {
   for (const [index, page] of passed === false ? pages.entries() : []) {
     await page.screenshot({ path: path.join(SHOTS, `failed ${name.replaceAll('/', ' ')} ${index}.png`) });
   }
+}
+
+/** Waits for an action of a page that is tried again when it fails. */
+function ignoreFailure(action) {
+  return action.catch(() => undefined);
 }
 
 /** Waits until something is true, and returns it. */

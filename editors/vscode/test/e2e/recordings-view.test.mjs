@@ -82,18 +82,17 @@ test('it is remembered when the window is loaded again', async () => {
 });
 
 test('the newest is followed again', async () => {
-  await window.contextMenu(row('first'), 'Load Newest Recording');
-  await window.status(/third\.json\.gz/);
+  await window.contextMenu(row('first'), 'Load Newest Recording', () => window.status(/third\.json\.gz/, 5000));
   await row('third').locator('.codicon-check').waitFor();
 });
 
 test('a recording is deleted, after a question', async () => {
-  await window.contextMenu(row('second'), 'Delete');
   const dialog = window.page.locator('.monaco-dialog-box');
-  await dialog.getByText('Delete the recording runs/second.json.gz?').waitFor();
+  const isAsked = () => dialog.getByText('Delete the recording runs/second.json.gz?').isVisible();
+  await window.contextMenu(row('second'), 'Delete', isAsked);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   assert.ok(existsSync(path.join(folder, 'runs/second.json.gz')));
-  await window.contextMenu(row('second'), 'Delete');
+  await window.contextMenu(row('second'), 'Delete', isAsked);
   await dialog.getByRole('button', { name: 'Move to Trash' }).click();
   const forGood = dialog.getByRole('button', { name: 'Delete', exact: true });
   await until(async () => {

@@ -36,8 +36,8 @@ test('a broken file gives the right message', async () => {
   const { page } = window;
   await window.command('View: Show Explorer');
   const file = page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'broken-trace.json' });
-  await window.contextMenu(file, 'Load in Perfline');
-  const message = await window.notification('broken-trace.json');
+  const message = page.locator('.notification-list-item', { hasText: 'broken-trace.json' }).first();
+  await window.contextMenu(file, 'Load in Perfline', () => message.isVisible());
   const text = (await message.innerText()).replaceAll('\u00a0', ' ');
   await message.hover();
   await window.screenshot('broken', { keepMouse: true });

@@ -15,6 +15,13 @@ before(async () => {
 afterEach(keepFailure);
 after(() => bench.stop());
 
+/** A window on the file of the model, with a server of its own until the test is over, whether it passes or not. */
+async function openModel(t, place, folder) {
+  const window = await place.open(folder, 'slow_model.py');
+  t.after(() => window.close());
+  return window;
+}
+
 /** The process of the server that serves this bench. */
 function serverProcess() {
   const isOurs = (pid) => {
@@ -31,8 +38,8 @@ function serverProcess() {
     .at(-1);
 }
 
-test('the death of the server is survived, with the choice that was made', async () => {
-  const window = await bench.open(slowModel(), 'slow_model.py');
+test('the death of the server is survived, with the choice that was made', async (t) => {
+  const window = await openModel(t, bench, slowModel());
   await window.goTo(46);
   await window.line('x.max().item() > 100', /wait ×6/);
   await window.choose('Perfline: Choose Metric…', /^\s*CPU\stime/);
@@ -47,11 +54,10 @@ test('the death of the server is survived, with the choice that was made', async
   await until(() => serverProcess() !== undefined && serverProcess() !== second, 'a third server');
   await window.status(/slow_model\.json\.gz/);
   await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
-  await window.close();
 });
 
-test('a server that dies again and again is left alone, and that is said', async () => {
-  const window = await bench.open(slowModel(), 'slow_model.py');
+test('a server that dies again and again is left alone, and that is said', async (t) => {
+  const window = await openModel(t, bench, slowModel());
   await window.status(/slow_model\.json\.gz/);
   for (let death = 1; death <= 5; death += 1) {
     const living = await until(serverProcess, `server ${death}`);
@@ -62,7 +68,6 @@ test('a server that dies again and again is left alone, and that is said', async
   const message = await window.notification('stopped 5 times');
   await message.getByRole('button', { name: 'Restart Server' }).click();
   await window.status(/slow_model\.json\.gz/);
-  await window.close();
 });
 
 /** A workspace whose settings name a server. */
@@ -73,29 +78,26 @@ function withServer(server) {
   return folder;
 }
 
-test('a server that is not there gives a message with a remedy', async () => {
-  const window = await bench.open(withServer('/nowhere/perfline'), 'slow_model.py');
+test('a server that is not there gives a message with a remedy', async (t) => {
+  const window = await openModel(t, bench, withServer('/nowhere/perfline'));
   const message = await window.notification('There is no Perfline server at /nowhere/perfline');
   for (const button of ['Open Settings', 'Restart Server', 'Show Log']) {
     await message.getByRole('button', { name: button }).waitFor();
   }
   await window.status(/Perfline/);
   await window.screenshot('no-server');
-  await window.close();
 });
 
-test('another program is not taken for a server', async () => {
-  const window = await bench.open(withServer('/bin/echo'), 'slow_model.py');
+test('another program is not taken for a server', async (t) => {
+  const window = await openModel(t, bench, withServer('/bin/echo'));
   await window.notification('/bin/echo is not a Perfline server');
-  await window.close();
 });
 
-test('an older server is named with its version', async () => {
+test('an older server is named with its version', async (t) => {
   const folder = withServer('${workspaceFolder}/old');
   writeFileSync(path.join(folder, 'old'), '#!/bin/sh\necho perfline 0.0.9\n', { mode: 0o755 });
-  const window = await bench.open(folder, 'slow_model.py');
+  const window = await openModel(t, bench, folder);
   await window.notification('has version 0.0.9, but this extension needs');
-  await window.close();
 });
 
 test('without a server of its own, the extension takes the one on the PATH, or says how to get one', async (t) => {
@@ -105,18 +107,17 @@ test('without a server of its own, the extension takes the one on the PATH, or s
   const env = { HOME: home, SHELL: '/bin/bash' };
   const bare = await Bench.start({ vsix: 'perfline-universal.vsix', env });
   t.after(() => bare.stop());
-  const window = await bare.open(slowModel(), 'slow_model.py');
+  const window = await openModel(t, bare, slowModel());
   const message = await window.notification('The Perfline server was not found');
   symlinkSync(path.join(REPOSITORY, 'target/release/perfline'), path.join(home, 'perfline'));
   await message.getByRole('button', { name: 'Restart Server' }).click();
   await window.status(/slow_model\.json\.gz/);
-  await window.close();
 });
 
 test('the settings of a workspace that is not trusted name no server', async (t) => {
   const careful = await Bench.start({ trust: true, settings: { 'security.workspace.trust.startupPrompt': 'never' } });
   t.after(() => careful.stop());
-  const window = await careful.open(withServer('/nowhere/perfline'), 'slow_model.py');
+  const window = await openModel(t, careful, withServer('/nowhere/perfline'));
   await window.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
   await window.status(/slow_model\.json\.gz/);
   await window.goTo(46);
@@ -124,5 +125,4 @@ test('the settings of a workspace that is not trusted name no server', async (t)
   await window.statusBar().hover();
   const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
   assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /Restricted Mode/);
-  await window.close();
 });
