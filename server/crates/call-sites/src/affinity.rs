@@ -251,7 +251,10 @@ pub(crate) fn repeat_cost(
             } else if matches!(before, ChildKey::Operator { name: before } if before == "item") {
                 // What a tensor says is selected.
                 0
-            } else if !index.has_dimensions && 1 < index.indices && name != "select" {
+            } else if !index.has_dimensions
+                && 1 < index.indices
+                && !is_of_number_in_index(name)
+            {
                 // A number, then tensors; for one more number there is a site.
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
@@ -912,7 +915,9 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
         }
         SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
         // Indices that are tensors are taken at once.
-        SiteKind::Dimension { index } if !index.has_dimensions && name != "select" => None,
+        SiteKind::Dimension { index } if !index.has_dimensions && !is_of_number_in_index(name) => {
+            None
+        }
         SiteKind::Dimension { index } => subscript(name, Access::Load, *index, costs),
         SiteKind::TruthTest => match name {
             "is_nonzero" => Some(0),
@@ -1020,6 +1025,11 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
 /// Operators by which a part of a tensor is written.
 const WRITES: [&str; 6] =
     ["copy", "fill", "index_put", "_index_put_impl", "masked_fill", "index_fill"];
+
+/// Whether an operator is of a number among the indices of a tensor, or of a tensor that holds one.
+fn is_of_number_in_index(name: &str) -> bool {
+    matches!(name, "select" | "item")
+}
 
 /// Whether an operator takes a part of a tensor.
 fn is_read(key: &ChildKey) -> bool {

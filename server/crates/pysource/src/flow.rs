@@ -510,7 +510,7 @@ pub struct Index {
     pub is_literal: bool,
     /// Whether something stands there alone that is a number or the like, as far as the text shows: a loop counter.
     pub is_number: bool,
-    /// Whether something stands there alone that is a tensor, as far as the text shows.
+    /// Whether something stands there alone that is a tensor of more than one element, as far as the text shows.
     pub is_tensor: bool,
     /// Whether a list, an array or the like stands there, as far as the text shows: a tensor is made of it first.
     pub is_of_arrays: bool,

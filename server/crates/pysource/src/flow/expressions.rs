@@ -450,9 +450,17 @@ impl<'a> FlowBuilder<'_, 'a> {
         index.is_of_plain |= self.is_key(&it.slice, &it.value);
         if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
             index.is_number = self.is_plain(&it.slice) && !is_list(&it.slice);
-            index.is_tensor = self.is_tensor(&it.slice);
+            index.is_tensor = self.is_tensor(&it.slice) && !self.may_be_element(&it.slice);
         }
         index
+    }
+
+    /// Whether an expression may be one element of a tensor: as an index it then says which part is selected, as a number does.
+    fn may_be_element(&mut self, expr: &Expr) -> bool {
+        expr.as_subscript_expr().is_some_and(|it| {
+            let index = shape_of_index(it);
+            index.slices + index.new_axes == 0 && !self.is_tensor(&it.slice)
+        })
     }
 
     /// An attribute of what has been evaluated; `is_called` if it is what a call calls.
