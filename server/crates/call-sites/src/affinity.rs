@@ -248,8 +248,8 @@ pub(crate) fn repeat_cost(
             if matches!(before, ChildKey::Operator { name: before } if before == "index") {
                 // One operator takes all parts that are tensors, after all other parts.
                 costs.repeat_subscript
-            } else if matches!(before, ChildKey::Operator { name: before } if before == "item") {
-                // What a tensor says is selected.
+            } else if matches!(before, ChildKey::Operator { name: before } if before == "item" || is_conversion(before)) {
+                // What a tensor says is selected; what became a tensor is converted again, then indexes.
                 0
             } else if !index.has_dimensions
                 && 1 < index.indices
@@ -959,7 +959,12 @@ const CONVERSIONS: [&str; 9] =
 /// Whether calling `called` leaves no event but operators like `name`: it is a type that makes tensors.
 fn converts(called: &str, name: &str) -> bool {
     let is_constructor = called.ends_with("Tensor") || matches!(called, "Variable" | "Parameter");
-    is_constructor && CONVERSIONS.contains(&name)
+    is_constructor && is_conversion(name)
+}
+
+/// Whether an operator makes a tensor of numbers and arrays, or of another tensor.
+fn is_conversion(name: &str) -> bool {
+    CONVERSIONS.contains(&name)
 }
 
 /// Packages that know no tensors: their functions run no operators.
@@ -1052,7 +1057,7 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         "select" => Some(fits(if index.is_tensor { 0 } else { index.indices })),
         "index" => Some(fits(if index.is_literal || index.is_number { 0 } else { index.indices })),
         "alias" | "view" => Some(if index.n_operators() == 0 { 0 } else { costs.subscript_alias }),
-        _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
+        _ if is_conversion(name) && index.indices > 0 && !index.is_literal => {
             Some(if index.is_of_arrays { 0 } else { costs.subscript_converted })
         }
         "lift_fresh" | "to" | "detach" if access == Access::Load => {

@@ -290,6 +290,9 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         if self.is_tensor(expr) {
             return Some(NameValue::Tensor);
         }
+        if self.is_of_numpy(expr) {
+            return Some(NameValue::OfNumpy);
+        }
         self.is_plain(expr).then_some(NameValue::Plain)
     }
 
@@ -380,7 +383,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
         let is_plain = guarded(|| match expr {
             Expr::Name(it) => match (self.known(&it.id), self.binding(&it.id)) {
-                (Some(held), _) => held == NameValue::Plain,
+                (Some(held), _) => held != NameValue::Tensor,
                 (None, Binding::Variable { values, .. }) => {
                     !values.is_empty() && values.iter().all(AssignedValue::is_plain)
                 }
@@ -399,7 +402,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                 true
             }
             Expr::Subscript(it) if is_hyperparameter(it) => true,
-            _ if is_sizes(expr) => true,
+            _ if is_sizes(expr) || self.is_of_numpy(expr) => true,
             _ => value_of(expr).is_plain(),
         });
         self.plain.insert(expr.range(), is_plain);
@@ -449,10 +452,31 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         self.is_of_module(it, "math")
     }
 
-    /// Whether an expression calls a function of NumPy.
-    pub(super) fn is_of_numpy(&self, it: &Expr) -> bool {
-        let function = it.as_call_expr().and_then(|it| it.func.as_attribute_expr());
-        function.is_some_and(|it| self.is_of_module(it, "numpy"))
+    /// Whether an expression is an array, a number or another object of NumPy, as far as the text shows: what its functions give, and
+    /// what is computed from that without tensors.
+    pub(super) fn is_of_numpy(&mut self, expr: &Expr) -> bool {
+        guarded(|| match expr {
+            Expr::BinOp(it) => self.gives_numpy(&it.left, &it.right),
+            Expr::Compare(it) => match (&*it.ops, &*it.comparators) {
+                ([op], [right]) => !is_of_objects(*op) && self.gives_numpy(&it.left, right),
+                _ => false,
+            },
+            Expr::UnaryOp(it) => it.op != UnaryOp::Not && self.is_of_numpy(&it.operand),
+            Expr::Name(it) => self.known(&it.id) == Some(NameValue::OfNumpy),
+            Expr::Call(it) => it.func.as_attribute_expr().is_some_and(|it| {
+                let module = name_and_attributes(&it.value).map(|(name, _)| name);
+                module.is_some_and(|it| is_module(&self.binding(&it.id), "numpy"))
+                    || self.is_of_numpy(&it.value)
+            }),
+            Expr::Subscript(it) => self.is_of_numpy(&it.value),
+            _ => false,
+        })
+    }
+
+    /// Whether an operator of these gives an object of NumPy.
+    fn gives_numpy(&mut self, left: &Expr, right: &Expr) -> bool {
+        (self.is_of_numpy(left) && self.is_plain(right))
+            || (self.is_plain(left) && self.is_of_numpy(right))
     }
 
     fn is_of_module(&self, it: &ExprAttribute, module: &str) -> bool {

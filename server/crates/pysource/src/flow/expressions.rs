@@ -442,14 +442,14 @@ impl<'a> FlowBuilder<'_, 'a> {
             && let Binding::Variable { values, .. } = self.binding(&name.id)
         {
             index.is_of_plain |= match self.known(&name.id) {
-                Some(held) => held == NameValue::Plain,
+                Some(held) => held != NameValue::Tensor,
                 None => !values.is_empty() && values.iter().all(|it| *it == AssignedValue::Plain),
             };
         }
         index.is_of_arrays = parts_of(it).iter().any(|it| is_list(it) || self.is_of_numpy(it));
-        index.is_of_plain |= self.is_key(&it.slice, &it.value);
+        index.is_of_plain |= self.is_key(&it.slice, &it.value) || self.is_of_numpy(&it.value);
         if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
-            index.is_number = self.is_plain(&it.slice) && !is_list(&it.slice);
+            index.is_number = self.is_plain(&it.slice) && !index.is_of_arrays;
             index.is_tensor = self.is_tensor(&it.slice) && !self.may_be_element(&it.slice);
         }
         index

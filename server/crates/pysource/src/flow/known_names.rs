@@ -18,6 +18,8 @@ pub(super) enum NameValue {
     Tensor,
     /// A number, a string, a list and the like: no tensor.
     Plain,
+    /// An array, a number or another object of NumPy: no tensor, but made into one where it stands in the brackets of a tensor.
+    OfNumpy,
 }
 
 /// What names hold where the flow has got to. Where ways part, [`Self::mark`] says from where on the changes of a way are to be taken back.

@@ -169,6 +169,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         let held = match (self.held(&it.target), self.held(&it.value)) {
             (Some(NameValue::Tensor), _) | (_, Some(NameValue::Tensor)) => Some(NameValue::Tensor),
             (Some(NameValue::Plain), Some(NameValue::Plain)) => Some(NameValue::Plain),
+            (Some(_), Some(_)) => Some(NameValue::OfNumpy),
             _ => None,
         };
         self.hold(&it.target, held);
