@@ -70,6 +70,7 @@ impl<'a> Bindings<'a> {
             Some(&ScopeCode::Class(class)) => walk.visit_body(&class.body),
             Some(&ScopeCode::Def(def)) => {
                 walk.parameters(&def.parameters, def.name.as_str() == "__getitem__");
+                walk.decorates(&def.parameters, scopes.decorated_by(function));
                 walk.visit_body(&def.body);
             }
             Some(&ScopeCode::Lambda(lambda)) => {
@@ -173,6 +174,15 @@ impl<'a> BindingWalk<'_, 'a> {
                 (false, false) => AssignedValue::Unknown,
             };
             self.names.variable(parameter.name(), value);
+        }
+    }
+
+    /// The first parameter of a decorator holds what it decorates.
+    fn decorates(&mut self, parameters: &'a Parameters, decorated: &[&str]) {
+        let first = parameters.iter().next().filter(|it| !it.is_variadic());
+        let bound = first.and_then(|it| self.names.bound.get_mut(it.name().as_str()));
+        if let Some(NameBinding::Variable(values)) = bound {
+            values.extend(decorated.iter().map(|it| AssignedValue::Named((*it).to_owned())));
         }
     }
 

@@ -11,6 +11,9 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::stack_guard::{Depth, Descend};
 
+/// Functions that a decorator is applied to beyond this number are not kept.
+const MAX_DECORATED: usize = 64;
+
 /// The code of a function.
 #[derive(Clone, Copy)]
 pub(crate) enum ScopeCode<'a> {
@@ -55,6 +58,13 @@ pub(crate) struct Loops<'a> {
     pub(crate) is_generator: bool,
 }
 
+/// A decorator: `@name`, or `@name(…)`, which makes one.
+#[derive(PartialEq, Eq, Hash)]
+struct DecoratorName<'a> {
+    name: &'a str,
+    is_called: bool,
+}
+
 /// All functions of a text.
 pub(crate) struct Scopes<'a> {
     pub(crate) codes: Vec<ScopeCode<'a>>,
@@ -62,6 +72,8 @@ pub(crate) struct Scopes<'a> {
     pub(crate) parents: Vec<Option<usize>>,
     /// By the address of the tree's node.
     numbers: HashMap<usize, usize>,
+    /// The functions of the text that a decorator is applied to, by how that is written.
+    decorated: HashMap<DecoratorName<'a>, Vec<&'a str>>,
     /// Whether annotations are not evaluated (`from __future__ import annotations`).
     pub(crate) lazy_annotations: bool,
     /// Depth of the tree, in levels.
@@ -75,6 +87,7 @@ impl<'a> Scopes<'a> {
                 codes: vec![ScopeCode::Module(module)],
                 parents: vec![None],
                 numbers: HashMap::new(),
+                decorated: HashMap::new(),
                 lazy_annotations: module.body.iter().any(is_lazy_annotations),
                 depth: 0,
             },
@@ -89,6 +102,34 @@ impl<'a> Scopes<'a> {
     /// The number of the function that is this node of the tree; `None` for one without a name.
     pub(crate) fn number<T>(&self, node: &T) -> Option<usize> {
         self.numbers.get(&std::ptr::from_ref(node).addr()).copied()
+    }
+
+    /// The names of the functions of the text that `function` decorates: by itself, or as what the function around it makes.
+    pub(crate) fn decorated_by(&self, function: usize) -> &[&'a str] {
+        let name = |function: usize| match self.codes.get(function) {
+            Some(ScopeCode::Def(def)) => Some(def.name.as_str()),
+            _ => None,
+        };
+        let maker = self.parents.get(function).copied().flatten().and_then(name);
+        let itself = name(function).map(|name| DecoratorName { name, is_called: false });
+        let made = maker.map(|name| DecoratorName { name, is_called: true });
+        let found = itself.into_iter().chain(made).find_map(|it| self.decorated.get(&it));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    fn add_decorated(&mut self, def: &'a StmtFunctionDef) {
+        for decorator in &def.decorator_list {
+            let (decorator, is_called) = match &decorator.expression {
+                Expr::Call(it) => (&*it.func, true),
+                it => (it, false),
+            };
+            let Some(name) = decorator.as_name_expr() else { continue };
+            let decorator = DecoratorName { name: &name.id, is_called };
+            let decorated = self.decorated.entry(decorator).or_default();
+            if decorated.len() < MAX_DECORATED {
+                decorated.push(&def.name);
+            }
+        }
     }
 
     fn add<T>(&mut self, node: &T, code: ScopeCode<'a>, parent: usize) {
@@ -138,6 +179,7 @@ impl<'a> SourceOrderVisitor<'a> for ScopeWalk<'a> {
         let outer = self.scope;
         match stmt {
             Stmt::FunctionDef(it) if !it.name.is_empty() => {
+                self.scopes.add_decorated(it);
                 self.scopes.add(it, ScopeCode::Def(it), outer);
                 self.scope = self.scopes.codes.len() - 1;
             }
