@@ -248,8 +248,13 @@ pub(crate) fn repeat_cost(
             if matches!(before, ChildKey::Operator { name: before } if before == "index") {
                 // One operator takes all parts that are tensors, after all other parts.
                 costs.repeat_subscript
-            } else if matches!(before, ChildKey::Operator { name: before } if before == "item" || is_conversion(before)) {
-                // What a tensor says is selected; what became a tensor is converted again, then indexes.
+            } else if matches!(before, ChildKey::Operator { name: before } if before == "item") {
+                // What a tensor says is selected.
+                0
+            } else if matches!(before, ChildKey::Operator { name: before } if is_conversion(before))
+                && (is_conversion(name) || name == "index")
+            {
+                // What became a tensor is converted again, then says which parts are taken.
                 0
             } else if !index.has_dimensions
                 && 1 < index.indices
@@ -279,6 +284,8 @@ pub(crate) fn repeat_cost(
         {
             0
         }
+        // `list(map(f, xs))` calls it for each element.
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it)) if is_handed(site, callee, it) => 0,
         (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
         (SiteKind::Spread { .. } | SiteKind::Unpack { .. }, _) if site.calls_for_elements() => 0,
         (SiteKind::Call { .. }, ChildKey::Function(it))
@@ -522,6 +529,13 @@ fn runs_functions(called: &str) -> bool {
         || matches!(called, "deque" | "sorted" | "next" | "reduce" | "sum" | "max" | "min")
 }
 
+/// Whether a function is handed, by its name or by that of what it wraps, to a call that may run it.
+fn is_handed(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> bool {
+    let is_named = |name: &str| site.mentions.contains(name);
+    let wraps_named = || key.may_wrap() && key.calls.iter().any(|it| is_named(it));
+    callee.name().is_some_and(runs_functions) && (is_named(&key.name) || wraps_named())
+}
+
 /// Whether a method runs where something is looked for among keys.
 fn is_look_up(name: &str) -> bool {
     matches!(name, "__hash__" | "__eq__")
@@ -687,6 +701,7 @@ fn called_function(
         });
         return match target.certainty {
             _ if wraps_it => costs.wrapper_calls_it,
+            _ if is_handed(site, callee, key) => costs.call_handed_named,
             _ if target.is_decorated || is_called_like(callee, &key.file) => {
                 costs.wrapper_decorated
             }
@@ -711,13 +726,8 @@ fn called_function(
     });
     match target.certainty {
         _ if is_alike => costs.call_alike,
-        _ if called.is_some_and(runs_functions) => {
-            if site.mentions.contains(name) {
-                costs.call_handed_named
-            } else {
-                costs.call_handed_unnamed
-            }
-        }
+        _ if is_handed(site, callee, key) => costs.call_handed_named,
+        _ if called.is_some_and(runs_functions) => costs.call_handed_unnamed,
         Certainty::Anything if is_related => costs.call_related_unknown,
         Certainty::Anything => costs.call_unknown,
         Certainty::Attribute => costs.call_other_attribute,
@@ -773,6 +783,10 @@ fn comprehension(
             None => costs.lazy_unnamed,
         }),
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
+        // `defaultdict(lambda: …)` calls it for a key that it does not have.
+        (SiteKind::Subscript { access: Access::Load, .. }, "<lambda>") => {
+            Some(costs.lambda_in_subscript)
+        }
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
             Some(

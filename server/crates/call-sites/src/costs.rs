@@ -280,6 +280,8 @@ costs! {
     genexpr_in_call = 6,
     /// A lambda in a call that it is not an argument of.
     lambda_in_call = 8,
+    /// A lambda where a subscript is read.
+    lambda_in_subscript = 9,
     /// A generator expression in an iteration or unpacking that is not made there.
     genexpr_iterated = 8,
     /// A generator expression after `in`.

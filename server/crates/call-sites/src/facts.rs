@@ -29,7 +29,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) is_of_tensor: bool,
     /// Whether it is an operator, a comparison or a test of truth that works on what the one before it gives.
     pub(crate) goes_on: bool,
-    /// The first call in the function of a method of the same object that is not known, if it calls one.
+    /// The first site in the function that works on the same: that calls a method of the same object, which is not known, or is an operator
+    /// of the same names.
     pub(crate) receiver: Option<u32>,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
@@ -121,7 +122,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
     let class = Lineage::of(code, classes);
     let flow = &code.flow;
     let sites = flow.sites.iter().enumerate();
-    let mut receivers: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut receivers: FxHashMap<Receiver<'_>, u32> = FxHashMap::default();
     sites
         .map(|(at, site)| {
             let (mut target, mut attribute, mut shared) =
@@ -190,7 +191,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 _ => taken(flow, at),
             };
             let kind = &site.kind;
-            let receiver = receiver(site);
+            let receiver = receiver(site, flow);
             let receiver = receiver.map(|name| *receivers.entry(name).or_insert(at as u32));
             Expression {
                 kind,
@@ -212,13 +213,34 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
         .collect()
 }
 
-/// The variable whose method a site calls.
-fn receiver(site: &Site) -> Option<&str> {
+/// What a site works on: what one leaves teaches about others.
+#[derive(PartialEq, Eq, Hash)]
+enum Receiver<'a> {
+    /// The variable whose method it calls.
+    Object(&'a str),
+    /// The names in an operator and its operands, sorted: those of numbers leave nothing.
+    Operands(Vec<&'a str>),
+}
+
+/// Operators of more names are not compared.
+const MAX_OPERANDS: usize = 4;
+
+fn receiver<'a>(site: &'a Site, flow: &'a Flow) -> Option<Receiver<'a>> {
     match &site.kind {
         SiteKind::Call { callee, .. } => match (&*callee.path, &callee.binding) {
-            ([owner, _], Binding::Variable { .. }) if owner != "self" => Some(owner),
+            ([owner, _], Binding::Variable { .. }) if owner != "self" => {
+                Some(Receiver::Object(owner))
+            }
             _ => None,
         },
+        // Of these the text itself says whether they leave something.
+        _ if site.is_plain || site.is_of_tensor => None,
+        SiteKind::Operator { .. } | SiteKind::Compare { .. } | SiteKind::Unary(_) => {
+            let mut names: Vec<&str> = flow.mentions(site).iter().collect();
+            names.sort_unstable();
+            names.dedup();
+            (1..=MAX_OPERANDS).contains(&names.len()).then_some(Receiver::Operands(names))
+        }
         _ => None,
     }
 }

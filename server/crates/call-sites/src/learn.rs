@@ -108,6 +108,14 @@ impl Learned {
         }
     }
 
+    /// Keeps what the round before taught about objects and numbers of which this one says nothing: that they leave nothing may be what made
+    /// two branches alike, so that neither teaches any more.
+    pub(crate) fn keep_receivers(&mut self, before: Self) {
+        for (receiver, counts) in before.receivers {
+            self.receivers.entry(receiver).or_insert(counts);
+        }
+    }
+
     fn count<'s>(
         &mut self,
         code: usize,

@@ -132,8 +132,9 @@ pub fn infer(
                 lesson
             })
             .collect();
-        learned = Learned::default();
+        let before = std::mem::take(&mut learned);
         lessons.into_iter().for_each(|lesson| learned.merge(lesson));
+        learned.keep_receivers(before);
     }
     let answers: Vec<Vec<_>> = priors
         .par_iter()
