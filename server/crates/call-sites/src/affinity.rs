@@ -426,11 +426,12 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                 },
             }
         }
-        SiteKind::Operator { op, .. } => match name {
-            "__torch_function__" if site.is_plain => None,
-            "__torch_function__" => Some(costs.torch_function),
-            _ => methods(binary_methods(*op)),
-        },
+        SiteKind::Operator { .. } | SiteKind::Unary(_) | SiteKind::Compare { .. }
+            if name == "__torch_function__" =>
+        {
+            (!site.is_plain).then_some(costs.torch_function)
+        }
+        SiteKind::Operator { op, .. } => methods(binary_methods(*op)),
         SiteKind::Unary(op) => methods(unary_methods(*op)),
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, may_hash, .. }
             if name == "__hash__" =>
@@ -446,6 +447,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             };
             match name {
                 _ if name == expected => Some(0),
+                "__torch_function__" => (!index.is_of_plain).then_some(costs.torch_function),
                 // Numbers and strings are hashed and compared without a trace.
                 "__hash__" | "__eq__" => (!index.is_literal).then_some(costs.special_method),
                 "__class_getitem__" => Some(costs.special_method),
@@ -532,8 +534,9 @@ fn runs_functions(called: &str) -> bool {
 /// Whether a function is handed, by its name or by that of what it wraps, to a call that may run it.
 fn is_handed(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> bool {
     let is_named = |name: &str| site.mentions.contains(name);
-    let wraps_named = || key.may_wrap() && key.calls.iter().any(|it| is_named(it));
-    callee.name().is_some_and(runs_functions) && (is_named(&key.name) || wraps_named())
+    let wraps_it =
+        || key.may_wrap() && (site.hands_decorated || key.calls.iter().any(|it| is_named(it)));
+    callee.name().is_some_and(runs_functions) && (is_named(&key.name) || wraps_it())
 }
 
 /// Whether a method runs where something is looked for among keys.
@@ -785,7 +788,7 @@ fn comprehension(
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
         // `defaultdict(lambda: …)` calls it for a key that it does not have.
         (SiteKind::Subscript { access: Access::Load, .. }, "<lambda>") => {
-            Some(costs.lambda_in_subscript)
+            Some(costs.missing_key)
         }
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {

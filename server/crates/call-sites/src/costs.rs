@@ -164,9 +164,9 @@ costs! {
     property_called = 14,
     /// A property by another name.
     property_renamed = 22,
-    /// `__torch_function__` for an operator: the operands are of a subclass of tensors.
+    /// `__torch_function__` for an operator or a subscript: an operand is of a subclass of tensors.
     torch_function = 4,
-    /// `__missing__` for a subscript, or `__init__` of what a `defaultdict` makes.
+    /// `__missing__` for a subscript, or what a `defaultdict` calls: `__init__`, a lambda.
     missing_key = 4,
     /// An element of what `*` or `**` takes: mostly of a built-in type, which leaves nothing.
     spread_element = 4,
@@ -280,8 +280,6 @@ costs! {
     genexpr_in_call = 6,
     /// A lambda in a call that it is not an argument of.
     lambda_in_call = 8,
-    /// A lambda where a subscript is read.
-    lambda_in_subscript = 9,
     /// A generator expression in an iteration or unpacking that is not made there.
     genexpr_iterated = 8,
     /// A generator expression after `in`.

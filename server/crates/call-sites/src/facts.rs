@@ -32,6 +32,8 @@ pub(crate) struct Expression<'a> {
     /// The first site in the function that works on the same: that calls a method of the same object, which is not known, or is an operator
     /// of the same names.
     pub(crate) receiver: Option<u32>,
+    /// Whether it has a function called for elements (`list(map(f, xs))`) that has a decorator by which it may be another one.
+    pub(crate) hands_decorated: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
@@ -191,6 +193,10 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 _ => taken(flow, at),
             };
             let kind = &site.kind;
+            let names = || flow.mentions(site).iter();
+            let hands_decorated = matches!(kind, SiteKind::Call { .. })
+                && names().any(calls_for_each)
+                && names().any(|it| class.module.named(it).any(is_changed));
             let receiver = receiver(site, flow);
             let receiver = receiver.map(|name| *receivers.entry(name).or_insert(at as u32));
             Expression {
@@ -201,6 +207,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 goes_on: site.goes_on,
                 receiver,
                 target,
+                hands_decorated,
                 is_builtin_iterable,
                 is_made_by_type,
                 attribute,
@@ -273,7 +280,7 @@ impl<'a> CallTarget<'a> {
                 if let Some(function) = class.module.functions().get(function) {
                     target.is_class = function.kind == FunctionKind::Class;
                     target.is_memoized = function.decoration == Decoration::Memoized;
-                    target.is_decorated = function.decoration == Decoration::Other;
+                    target.is_decorated = is_changed(function);
                 }
             }
             (1, Binding::Imported { name, .. }) => {
@@ -333,6 +340,11 @@ impl<'a> CallTarget<'a> {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.contains(&name)
     }
+}
+
+/// Whether a function has a decorator by which it may be another one.
+fn is_changed(function: &Function) -> bool {
+    function.decoration == Decoration::Other
 }
 
 fn is_lazy_call(iterable: &Iterable) -> bool {
@@ -465,7 +477,7 @@ impl<'a> Lineage<'a> {
         for (module, class) in &self.line {
             let method = module.functions().iter().find(|it| is_method(class, it));
             if let Some(method) = method {
-                return HeldValue::Method { is_decorated: method.decoration == Decoration::Other };
+                return HeldValue::Method { is_decorated: is_changed(method) };
             }
         }
         let is_made = |value: &AssignedValue| matches!(value, AssignedValue::Made(maker) if is_registered(maker));
