@@ -594,7 +594,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                 Some(outer) => self.go_to(outer),
             }
             step = Some(next);
-            self.target(&generator.target, Access::Store);
+            self.element_target(&generator.target, &generator.iter);
             for test in &generator.ifs {
                 let holds = self.join();
                 self.condition(test, holds, next);

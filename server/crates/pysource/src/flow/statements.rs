@@ -10,7 +10,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::builder::{FlowBuilder, Jump};
 use super::known_names::{NameChanges, NameValue};
 use super::lines::LinesByVersion;
-use super::{Access, CompareOp, ImportForm, Index, Iteration, SiteKind, expressions};
+use super::{Access, Binding, CompareOp, ImportForm, Index, Iteration, SiteKind, expressions};
 use crate::collect::is_tensor_type;
 use crate::stack_guard::guarded;
 use crate::values::is_sizes;
@@ -259,6 +259,25 @@ impl<'a> FlowBuilder<'_, 'a> {
         });
     }
 
+    /// Assigns an element of `iterable` to a target. The tuples of `zip` and the like are unpacked without a trace.
+    pub(super) fn element_target(&mut self, target: &'a Expr, iterable: &Expr) {
+        match target.as_tuple_expr().filter(|_| self.gives_tuples(iterable)) {
+            Some(it) => self.each_target(&it.elts, Access::Store),
+            None => self.target(target, Access::Store),
+        }
+    }
+
+    fn gives_tuples(&self, iterable: &Expr) -> bool {
+        let Expr::Call(call) = iterable else { return false };
+        match &*call.func {
+            Expr::Name(it) => {
+                matches!(&*it.id, "zip" | "enumerate") && self.binding(&it.id) == Binding::Builtin
+            }
+            Expr::Attribute(it) => it.attr.as_str() == "items" && call.arguments.is_empty(),
+            _ => false,
+        }
+    }
+
     fn targets(&mut self, targets: &'a [Expr], range: TextRange, access: Access) {
         if access == Access::Store {
             self.unpack(targets.len(), range);
@@ -288,7 +307,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.open_loop(end, next, Some(&it.iter));
         self.forget_bound_in(it.range);
         let mark = self.known.mark();
-        self.target(&it.target, Access::Store);
+        self.element_target(&it.target, &it.iter);
         self.hold_elements(&it.target, &it.iter);
         self.body(&it.body);
         self.known.take_back(mark);
