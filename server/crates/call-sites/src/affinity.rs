@@ -2,6 +2,7 @@
 //!
 //! Costs are those of [`Costs`], in its unit: 0 is what one expects.
 
+use pysource::Arity;
 use pysource::flow::{
     Access, BinaryOp, Binding, Callee, CompareOp, ImportForm, Index, Iteration, SiteKind, UnaryOp,
     is_of_itertools, takes_later,
@@ -45,6 +46,36 @@ pub(crate) fn emission(
         }
         ChildKey::Operator { name } => operator(site, name, costs),
     }
+}
+
+/// The cost of a call with more or fewer arguments than what it would call by itself takes.
+pub(crate) fn misfit(
+    site: &Expression<'_>,
+    key: &ChildKey,
+    arity: Option<Arity>,
+    costs: &Costs,
+) -> u32 {
+    let SiteKind::Call { callee, positional, keywords, arguments, .. } = site.kind else {
+        return 0;
+    };
+    let Some(arity) = arity.filter(|_| !arguments.spreads()) else { return 0 };
+    let fits = |n_bound| arity.fits(positional + n_bound, *keywords);
+    let is_unlike = match key {
+        ChildKey::Function(it) => {
+            let is_method = it.source.as_ref().is_some_and(|it| it.class.is_some());
+            callee.name() == Some(&it.name) && !fits(0) && !(is_method && fits(1))
+        }
+        ChildKey::Module { .. } => {
+            let is_called = match site.target.certainty {
+                Certainty::Anything | Certainty::Attribute => true,
+                Certainty::Method => is_of_self(callee),
+                Certainty::Imported | Certainty::Defined | Certainty::Builtin => false,
+            };
+            is_called && !fits(1)
+        }
+        _ => false,
+    };
+    if is_unlike { costs.arguments_unlike } else { 0 }
 }
 
 /// A generator function runs where its elements are taken, which mostly is around the call that made it.
@@ -256,10 +287,7 @@ pub(crate) fn repeat_cost(
             {
                 // What became a tensor is converted again, then says which parts are taken.
                 0
-            } else if !index.has_dimensions
-                && 1 < index.indices
-                && !is_of_number_in_index(name)
-            {
+            } else if !index.has_dimensions && 1 < index.indices && !is_of_number_in_index(name) {
                 // A number, then tensors; for one more number there is a site.
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
@@ -787,9 +815,7 @@ fn comprehension(
         }),
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
         // `defaultdict(lambda: …)` calls it for a key that it does not have.
-        (SiteKind::Subscript { access: Access::Load, .. }, "<lambda>") => {
-            Some(costs.missing_key)
-        }
+        (SiteKind::Subscript { access: Access::Load, .. }, "<lambda>") => Some(costs.missing_key),
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
             Some(

@@ -35,7 +35,7 @@ pub(crate) struct Prior<'a> {
     /// From where it goes to the exit without an exception.
     returns: Vec<u32>,
     /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
-    emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
+    emissions: FxHashMap<KeyId, Vec<Emission>>,
     /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
     loop_starts: Vec<u32>,
     /// By site that tests the truth of a comparison: that of the comparison; else [`NO_SITE`].
@@ -43,6 +43,15 @@ pub(crate) struct Prior<'a> {
     /// By join by which the flow goes on if a condition that lasts holds, or does not hold: which condition, and which of
     /// the two.
     gates: FxHashMap<u32, (u32, bool)>,
+}
+
+/// A site that may leave a child.
+struct Emission {
+    site: u32,
+    /// The cost of doing so, before anything was learned.
+    cost: u32,
+    /// What is added because the arguments do not fit, which nothing that is learned changes.
+    misfit: u32,
 }
 
 impl<'a> Prior<'a> {
@@ -61,13 +70,19 @@ impl<'a> Prior<'a> {
         // The lambdas and generator expressions that are arguments of calls.
         let arguments: Vec<usize> = arguments.flatten().copied().collect();
         let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
-        let mut emissions: FxHashMap<KeyId, Vec<(u32, u32)>> = FxHashMap::default();
+        let mut emissions: FxHashMap<KeyId, Vec<Emission>> = FxHashMap::default();
         for child in code.sequences.iter().flat_map(|it| &it.children) {
             emissions.entry(child.key).or_insert_with(|| {
                 let key = keys.get(child.key);
+                let arity = match key {
+                    ChildKey::Function(it) => it.source.as_ref().and_then(|it| it.arity),
+                    ChildKey::Module { class } => classes.arity_of_forward(class),
+                    _ => None,
+                };
                 let run = sites().filter(|((_, site), _)| is_run(site, python));
                 run.filter_map(|((site, _), it)| {
-                    Some((site, affinity::emission(it, key, &code.recorded, &arguments, costs)?))
+                    let cost = affinity::emission(it, key, &code.recorded, &arguments, costs)?;
+                    Some(Emission { site, cost, misfit: affinity::misfit(it, key, arity, costs) })
                 })
                 .collect()
             });
@@ -766,9 +781,10 @@ impl<'a> Aligner<'a> {
         let minor = self.python.minor;
         let of_key = self.candidates.entry(child.key).or_insert_with(|| {
             let of_key = prior.emissions.get(&child.key).map_or(&[][..], Vec::as_slice);
-            let learn = |&(site, cost): &(u32, u32)| {
-                let shared = prior.teachers(site).same;
-                (site, learned.emission(code_index, site, shared, child.key, cost))
+            let learn = |it: &Emission| {
+                let shared = prior.teachers(it.site).same;
+                let cost = learned.emission(code_index, it.site, shared, child.key, it.cost);
+                (it.site, cost + it.misfit)
             };
             of_key.iter().map(learn).collect()
         });

@@ -245,6 +245,8 @@ costs! {
     wrapper_builtin = 18,
     /// What may wrap a function, where anything else is called.
     wrapper_other = 7,
+    /// A call with more or fewer arguments than what it calls takes.
+    arguments_unlike = 12,
     /// A private implementation by its public name, and the other way round.
     call_alike = 4,
     /// A function that is handed to `map`, `sorted` and the like by its name.

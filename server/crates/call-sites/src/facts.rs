@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pysource::flow::{
     Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, Site, SiteKind, calls_for_each,
 };
-use pysource::{AssignedValue, Decoration, Function, FunctionKind, Module};
+use pysource::{Arity, AssignedValue, Decoration, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
@@ -405,6 +405,18 @@ impl Classes {
             }
         }
         classes
+    }
+
+    /// How many arguments `forward` takes of the only class of this name; `None` where there are others, or no text.
+    pub(crate) fn arity_of_forward(&self, class: &str) -> Option<Arity> {
+        let [(module, row)] = self.0.get(class)?.as_slice() else { return None };
+        let mut lineage = Lineage { module, line: Vec::new() };
+        lineage.add(module, module.classes().get(*row)?, self);
+        let forward = lineage.line.iter().find_map(|(module, class)| {
+            let is_its = |it: &&Function| it.parent == Some(class.function);
+            module.named("forward").find(is_its)
+        });
+        forward.filter(|it| it.decoration == Decoration::Unchanged)?.arity
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a child of a frame is, as far as it matters for where it came from.
 
 use profile::{Profile, StrId};
-use pysource::{Decoration, Function, FunctionKind};
+use pysource::{Arity, Decoration, Function, FunctionKind};
 use recorded::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -77,6 +77,8 @@ pub(crate) struct FunctionSource {
     pub(crate) is_decorated: bool,
     /// Whether it is defined within another function, as what decorators return is.
     pub(crate) is_nested: bool,
+    /// How many arguments it takes, unless a decorator may change that.
+    pub(crate) arity: Option<Arity>,
 }
 
 impl FunctionKey {
@@ -388,6 +390,7 @@ fn function_source(definition: Definition<'_>) -> FunctionSource {
         class: parent.filter(|it| it.kind == FunctionKind::Class).map(|it| it.name.clone()),
         is_decorated: function.decoration == Decoration::Other,
         is_nested: is_nested(definition),
+        arity: function.arity.filter(|_| function.decoration == Decoration::Unchanged),
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn function(name: &str, class: Option<&str>) -> FunctionKey {
             class: Some(class.to_owned()),
             is_decorated: false,
             is_nested: false,
+            arity: None,
         }),
         is_generator: false,
         is_resumed: false,

@@ -3,8 +3,8 @@
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Decorator, Expr, ExprCall, Identifier, Pattern, Stmt, StmtClassDef,
-    StmtFunctionDef,
+    Arguments, Comprehension, Decorator, Expr, ExprCall, Identifier, Parameters, Pattern, Stmt,
+    StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -12,7 +12,9 @@ use crate::directives::directives;
 use crate::repair::repair;
 use crate::stack_guard::{Depth, Descend, with_tree};
 use crate::values::{AssignedValue, each_value, last_name};
-use crate::{ClassFacts, Decoration, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
+use crate::{
+    Arity, ClassFacts, Decoration, Function, FunctionKind, LineIndex, Loop, LoopKind, Module,
+};
 
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
 const MAX_NAME: usize = 1024;
@@ -89,6 +91,7 @@ fn module_function(lines: &LineIndex) -> Function {
         parent: None,
         is_generator: false,
         decoration: Decoration::default(),
+        arity: None,
         is_triton_kernel: false,
     }
 }
@@ -252,6 +255,11 @@ impl Collector<'_> {
     fn function(&mut self, def: &StmtFunctionDef) {
         let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
         let outer = self.enter_def(&def.name, kind, def.range, &def.decorator_list, &def.body);
+        if self.scope != outer
+            && let Some(function) = self.functions.last_mut()
+        {
+            function.arity = Some(arity(&def.parameters));
+        }
         let inner = std::mem::replace(&mut self.scope, outer);
         def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
         if let Some(type_params) = &def.type_params {
@@ -432,6 +440,7 @@ impl Collector<'_> {
             parent: Some(self.scope),
             is_generator: kind == FunctionKind::GenExpr,
             decoration: Decoration::default(),
+            arity: None,
             is_triton_kernel: false,
         });
         std::mem::replace(&mut self.scope, self.functions.len() - 1)
@@ -444,6 +453,18 @@ impl Collector<'_> {
     /// The line of the last byte before `end`.
     fn last_line(&self, end: TextSize) -> u32 {
         self.lines.line(end.to_usize().saturating_sub(1))
+    }
+}
+
+fn arity(parameters: &Parameters) -> Arity {
+    let placed = parameters.posonlyargs.iter().chain(&parameters.args);
+    let all = placed.clone().chain(&parameters.kwonlyargs);
+    Arity {
+        placed: placed.count() as u32,
+        named: parameters.kwonlyargs.len() as u32,
+        required: all.filter(|it| it.default.is_none()).count() as u32,
+        takes_any_placed: parameters.vararg.is_some(),
+        takes_any_named: parameters.kwarg.is_some(),
     }
 }
 

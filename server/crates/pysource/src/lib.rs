@@ -52,7 +52,7 @@ pub use directives::Directive;
 pub use flows::flows;
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
-pub use module::{ClassFacts, Decoration, Function, FunctionKind, Loop, LoopKind, Module};
+pub use module::{Arity, ClassFacts, Decoration, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
 pub use notebook::{NotebookCell, cell_hash, notebook_cells, recorded_cell, texts_of_cell};
 pub use syncs::{PossibleSync, SyncKind};

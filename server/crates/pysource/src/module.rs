@@ -48,8 +48,36 @@ pub struct Function {
     pub is_generator: bool,
     /// What its decorators make of it.
     pub decoration: Decoration,
+    /// How many arguments it takes; `None` of what is no `def`.
+    pub arity: Option<Arity>,
     /// Whether it is compiled for the device by Triton (`@triton.jit`): a kernel of its name, or a function that kernels call.
     pub is_triton_kernel: bool,
+}
+
+/// How many arguments a function takes, `self` included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Arity {
+    /// Parameters that can be passed by position.
+    pub placed: u32,
+    /// Parameters that are passed by name alone.
+    pub named: u32,
+    /// Parameters that have no default.
+    pub required: u32,
+    /// Whether it takes any others by position: `*args`.
+    pub takes_any_placed: bool,
+    /// Whether it takes any others by name: `**kwargs`.
+    pub takes_any_named: bool,
+}
+
+impl Arity {
+    /// Whether a call with so many arguments may run, whatever their names.
+    #[must_use]
+    pub fn fits(&self, positional: u32, keywords: u32) -> bool {
+        let takes_any = self.takes_any_placed || self.takes_any_named;
+        (self.takes_any_placed || positional <= self.placed)
+            && (takes_any || positional + keywords <= self.placed + self.named)
+            && self.required <= positional + keywords
+    }
 }
 
 /// What the decorators of a function or class make of it, as far as their names say.

@@ -117,6 +117,12 @@ impl CallArguments {
         Self { named: named.collect(), positional, spreads }
     }
 
+    /// Whether it has `*` or `**` arguments, which may be any number of others.
+    #[must_use]
+    pub fn spreads(&self) -> bool {
+        self.spreads
+    }
+
     /// Whether something is passed that the calling function was passed itself.
     #[must_use]
     pub fn hands_on(&self) -> bool {
