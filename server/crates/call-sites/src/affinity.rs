@@ -709,6 +709,8 @@ fn called_function(
             _ if name == "__len__" && called.is_some_and(|it| !asks_for_length(it)) => {
                 costs.dunder_elsewhere
             }
+            // `zip(a, b)` and `enumerate(a)` ask for iterators as a loop does.
+            _ if name == "__iter__" && called.is_some_and(takes_later) => 0,
             _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,
             // A class made of `dict` is given its items.
             _ if name == "__setitem__" && target.is_class => costs.dunder_in_iteration,
