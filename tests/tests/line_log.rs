@@ -169,6 +169,28 @@ fn clocks_may_be_apart() {
     }
 }
 
+/// The clocks are 20 ns to 2 µs apart, as far as the calls show.
+#[test]
+fn what_takes_nanoseconds_is_on_the_line_that_began_just_before() {
+    let trace = "
+        py train.py:1 main 0..200
+        py model.py:1 f 10..100 from=train.py:2
+        op aten::mm 12..20
+        py list.py:1 append 30..30.1 from=model.py:3
+        op aten::add 30.2..30.3
+    ";
+    let log = "
+        9.9 f 0
+        9.98 f 2
+        29.9 f 3
+        30.15 f 4
+    ";
+    assert_eq!(
+        joined(trace, &self::log(log)),
+        "model.py(1): f train.py:2\naten::mm model.py:2\nlist.py(1): append model.py:3\naten::add model.py:4\n"
+    );
+}
+
 #[test]
 fn a_log_that_contradicts_what_is_known_is_not_used() {
     // The call of `g` is known to be on another line than the log says.

@@ -326,10 +326,12 @@ fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &LoggedCall) -> bool {
     Frame::parse(name).is_some_and(|frame| [first_line, NO_LINE].contains(&frame.line))
 }
 
-/// A difference within bounds: none if that is possible.
+/// A difference within bounds: none if that is possible, else the smallest of clocks that agree but for how long it takes to read them,
+/// so that a line begins before what takes a few nanoseconds on it.
 fn between(low: Ns, high: Ns) -> Ns {
-    if low <= Ns::ZERO && Ns::ZERO <= high {
-        Ns::ZERO
+    let smallest = if low > Ns::ZERO { low } else { high.min(Ns::ZERO) };
+    if smallest.abs() <= TOLERANCE {
+        smallest
     } else {
         low + (high - low).clamp(Ns::ZERO, TOLERANCE) / 2
     }
