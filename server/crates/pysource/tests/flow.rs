@@ -262,7 +262,7 @@ fn sites_and_ways() {
 class Net(Base):
     @torch.no_grad()
     def forward(self, x, *rest, **kw):
-        for i, layer in enumerate(self.layers):
+        for i, layer in indexed(self.layers):
             x = self.blocks[i](layer(x), *rest, scale=2) if i else -x
         try:
             x += super().forward(x, **kw).mean(dim=-1)
@@ -277,30 +277,31 @@ class Net(Base):
         "\
 begin: 0
 0 @4 load .layers `self.layers` -> 1 !end
-1 @4 call enumerate/1+0 `enumerate(self.layers)` -> 2 !end
-2 @4 iter `enumerate(self.layers)` -> 3 !end
-3 @4 next `enumerate(self.layers)` -> 4 11 !end
-4 @5 truth `i` -> 5 10 !end
-5 @5 load .blocks `self.blocks` -> 6 !end
-6 @5 load [] `self.blocks[i]` -> 7 !end
-7 @5 call layer/1+0 `layer(x)` -> 8 !end
-8 @5 spread * `*rest` -> 9 !end
-9 @5 call self.blocks.[]/2+1 `self.blocks[i](layer(x), *rest, scale=2)` -> 3 !end
-10 @5 u- `-x` -> 3 !end
-11 @7 call super/0+0 `super()` -> 12 !18
-12 @7 load .forward `super().forward` -> 13 !18
-13 @7 spread ** `**kw` -> 14 !18
-14 @7 call super.().forward/1+1 super `super().forward(x, **kw)` -> 15 !18
-15 @7 load .mean `super().forward(x, **kw).mean` -> 16 !18
-16 @7 call super.().forward.().mean/0+1 `super().forward(x, **kw).mean(dim=-1)` -> 17 !18
-17 @7 += `x += super().forward(x, **kw).mean(dim=-1)` -> 18 !18
-18 @11 load .log `self.log` -> 19 !end
-19 @11 format `{x}` -> 20 !end
-20 @11 call self.log/1+1 #3 `self.log(f'{x}', key=lambda: 0)` -> 21 end !end
-21 @12 iter `x` -> 22 23 !end
-22 @12 comprehension #4 `[h / 2 for h in x if h is not None]` -> end !end
-23 @12 next in #4 `x` -> 23 24 end !end
-24 @12 / in #4 `h / 2` -> 23 !end
+1 @4 call indexed/1+0 `indexed(self.layers)` -> 2 !end
+2 @4 iter `indexed(self.layers)` -> 3 !end
+3 @4 next `indexed(self.layers)` -> 4 12 !end
+4 @4 unpack 2 `i, layer` -> 5 !end
+5 @5 truth `i` -> 6 11 !end
+6 @5 load .blocks `self.blocks` -> 7 !end
+7 @5 load [] `self.blocks[i]` -> 8 !end
+8 @5 call layer/1+0 `layer(x)` -> 9 !end
+9 @5 spread * `*rest` -> 10 !end
+10 @5 call self.blocks.[]/2+1 `self.blocks[i](layer(x), *rest, scale=2)` -> 3 !end
+11 @5 u- `-x` -> 3 !end
+12 @7 call super/0+0 `super()` -> 13 !19
+13 @7 load .forward `super().forward` -> 14 !19
+14 @7 spread ** `**kw` -> 15 !19
+15 @7 call super.().forward/1+1 super `super().forward(x, **kw)` -> 16 !19
+16 @7 load .mean `super().forward(x, **kw).mean` -> 17 !19
+17 @7 call super.().forward.().mean/0+1 `super().forward(x, **kw).mean(dim=-1)` -> 18 !19
+18 @7 += `x += super().forward(x, **kw).mean(dim=-1)` -> 19 !19
+19 @11 load .log `self.log` -> 20 !end
+20 @11 format `{x}` -> 21 !end
+21 @11 call self.log/1+1 #3 `self.log(f'{x}', key=lambda: 0)` -> 22 end !end
+22 @12 iter `x` -> 23 24 !end
+23 @12 comprehension #4 `[h / 2 for h in x if h is not None]` -> end !end
+24 @12 next in #4 `x` -> 24 25 end !end
+25 @12 / in #4 `h / 2` -> 24 !end
 "
     );
     assert_eq!(

@@ -449,7 +449,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
 
     /// Whether an attribute is one of the module `math`.
     pub(super) fn is_of_math(&self, it: &ExprAttribute) -> bool {
-        self.is_of_module(it, "math")
+        it.value.as_name_expr().is_some_and(|it| is_module(&self.binding(&it.id), "math"))
     }
 
     /// Whether an expression is an array, a number or another object of NumPy, as far as the text shows: what its functions give, and
@@ -477,10 +477,6 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     fn gives_numpy(&mut self, left: &Expr, right: &Expr) -> bool {
         (self.is_of_numpy(left) && self.is_plain(right))
             || (self.is_plain(left) && self.is_of_numpy(right))
-    }
-
-    fn is_of_module(&self, it: &ExprAttribute, module: &str) -> bool {
-        it.value.as_name_expr().is_some_and(|it| is_module(&self.binding(&it.id), module))
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.
