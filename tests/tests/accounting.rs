@@ -473,9 +473,9 @@ fn disagreement(trace: &str) -> Option<String> {
 
 fn disagreement_with(trace: &str, captured: &[CapturedAt]) -> Option<String> {
     let mut text = String::new();
-    let mut profile = read(trace, 1, trace.len()).profile;
-    note_captured(&mut profile, captured);
     for ignore_exact in [false, true] {
+        let mut profile = read(trace, 1, trace.len()).profile;
+        note_captured(&mut profile, captured);
         let expected = reference_with(trace, ignore_exact, captured);
         let mut sources = RecordedSources::default();
         for (file, _) in expected.lines.keys().filter(|(file, _)| is_user_code(file)) {
@@ -485,7 +485,7 @@ fn disagreement_with(trace: &str, captured: &[CapturedAt]) -> Option<String> {
         let all = attribution::StackOptions::default();
         let parts =
             attribution::TraceParts { stacks: Some(&all), ..attribution::TraceParts::default() };
-        let books = attribution::attribute_parts(&profile, &sources, options, 0, &parts);
+        let books = attribution::attribute_parts(profile, &sources, options, 0, &parts);
         let (ledger, stacks) = (books.ledger, books.stacks.unwrap_or_default());
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
         let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks, 0);

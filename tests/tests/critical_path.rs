@@ -18,7 +18,7 @@ fn ledger(text: &str) -> Ledger {
     let mut reader = TraceReader::new();
     reader.feed(render(text).unwrap().as_bytes());
     let profile = reader.finish().profile;
-    let ledger = attribute(&profile, &RecordedSources::default(), AttributionOptions::default(), 0);
+    let ledger = attribute(profile, &RecordedSources::default(), AttributionOptions::default(), 0);
     assert!(ledger.adds_up());
     ledger
 }

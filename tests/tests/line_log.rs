@@ -140,7 +140,7 @@ fn what_a_function_does_itself_is_on_the_line_that_runs() {
     let mut profile = read(TRACE);
     join_lines(&mut profile, &log(LOG));
     let sources = RecordedSources::default();
-    let ledger = attribute(&profile, &sources, AttributionOptions::default(), 0);
+    let ledger = attribute(profile, &sources, AttributionOptions::default(), 0);
     let of_lines: Vec<_> = ledger
         .lines
         .iter()

@@ -19,7 +19,7 @@ fn read(bytes: &[u8]) -> Profile {
     reader.finish().profile
 }
 
-fn charged(profile: &Profile) -> Ledger {
+fn charged(profile: Profile) -> Ledger {
     attribute(profile, &RecordedSources::default(), AttributionOptions::default(), 0)
 }
 
@@ -71,7 +71,7 @@ fn names_of_a_recorded_model() {
 #[test]
 fn modules_without_names_are_distinguished_by_class_and_number() {
     let trace = repository().join("fixtures/cpu/torch2.15.0/slow_model.json.gz");
-    let ledger = charged(&read(&read_gz(&trace).unwrap()));
+    let ledger = charged(read(&read_gz(&trace).unwrap()));
     assert!(!ledger.modules.is_empty());
     for (key, books) in &ledger.modules {
         let number = key.name.strip_prefix(&format!("{}_", key.class)).unwrap();
@@ -102,7 +102,7 @@ call "nn.Module: C_0" 0..30
 
 #[test]
 fn calls_that_do_not_simply_nest() {
-    let ledger = charged(&read(render(NESTED).unwrap().as_bytes()));
+    let ledger = charged(read(render(NESTED).unwrap().as_bytes()));
     let of = |name: &str| {
         let it = ledger.modules.iter().find(|it| it.0.name == name).unwrap().1;
         let times = [
@@ -127,7 +127,7 @@ fn modules_within_modules_without_end() {
     let text: String = (0..depth)
         .map(|it| format!("call \"nn.Module: A_{}\" {it}..{}\n", it % 2, 100_000 - it))
         .collect();
-    let ledger = charged(&read(render(&text).unwrap().as_bytes()));
+    let ledger = charged(read(render(&text).unwrap().as_bytes()));
     let own: Ns = ledger.modules.values().map(|it| it.cpu_own).sum();
     assert_eq!(own, Ns(100_000_000));
     let totals: Vec<_> = ledger.modules.values().map(|it| it.cpu_total.0 / 1000).collect();
@@ -159,7 +159,8 @@ fn a_slow_count_agrees() {
         "simulated_cuda/torch2.11.0/slow_model",
     ] {
         let trace = repository().join(format!("fixtures/{name}.json.gz"));
-        let profile = read(&read_gz(&trace).unwrap());
+        let trace = read_gz(&trace).unwrap();
+        let profile = read(&trace);
         let host = &profile.host;
         let text = |it: HostEventId| profile.strings.get(host.name[it.index()]);
         let is_call = |it: &HostEventId| {
@@ -181,7 +182,7 @@ fn a_slow_count_agrees() {
                 *cuda.entry(text(call)).or_default() += profile.device.duration[event.index()];
             }
         }
-        let found = charged(&profile).modules;
+        let found = charged(read(&trace)).modules;
         assert_eq!(found.len(), own.len());
         for (key, books) in &found {
             let event = format!("nn.Module: {}", key.name);

@@ -16,7 +16,7 @@ fn ledger_of_json(json: &str) -> Ledger {
     let mut reader = TraceReader::new();
     reader.feed(json.as_bytes());
     let ledger = attribute(
-        &reader.finish().profile,
+        reader.finish().profile,
         &RecordedSources::default(),
         AttributionOptions::default(),
         0,

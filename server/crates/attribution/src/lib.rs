@@ -64,8 +64,8 @@ pub use same_run::join_snapshot;
 use critical_path::CriticalPaths;
 use device_memory::{MemoryHistory, TraceMemory, memory_curves};
 use event_timeline::EventTimeline;
-use ledger::Ledger;
-use profile::Profile;
+use ledger::{Ledger, Ns};
+use profile::{HostEventId, Profile};
 use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Step, Steps, step_work};
 use run_summary::RunSummary;
 use stack_books::StackBooks;
@@ -78,7 +78,7 @@ use charge::{
 };
 use host_charges::Kept;
 use names::Names;
-use timeline_pass::{KnownTimes, lines_pass, main_thread, timeline_pass};
+use timeline_pass::{KnownTimes, TimelinePass, lines_pass, main_thread, timeline_pass};
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
@@ -96,7 +96,7 @@ pub fn event_lines(
 /// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
 #[must_use]
 pub fn attribute(
-    profile: &Profile,
+    profile: Profile,
     sources: &RecordedSources,
     options: AttributionOptions,
     rank: u32,
@@ -131,12 +131,26 @@ pub struct TraceBooks {
 /// Like [`attribute`], with what is wanted beside the ledger.
 #[must_use]
 pub fn attribute_parts(
-    profile: &Profile,
+    profile: Profile,
     sources: &RecordedSources,
     options: AttributionOptions,
     rank: u32,
     parts: &TraceParts<'_>,
 ) -> TraceBooks {
+    let (charges, mut books) = charge(&profile, sources, options, rank, parts);
+    // The books of many lines take as much memory as the events that they were made from.
+    post::post(&mut books.ledger, charges, &profile.without_events(), sources);
+    books
+}
+
+/// The amounts by stack, and all of the ledger and of what is wanted beside it that needs events.
+fn charge(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+    parts: &TraceParts<'_>,
+) -> (Charges, TraceBooks) {
     let all = StackOptions::default();
     let stack_options = parts.stacks.unwrap_or(&all);
     // What an event has in each step is known by when it was charged.
@@ -147,101 +161,108 @@ pub fn attribute_parts(
         (false, false) => Kept::Lines,
     };
     let names = Names::new(profile, sources, options);
-    let steps = &Steps::new(profile);
+    let steps = Steps::new(profile);
     let is_chosen = |step: &&Step| {
         let work = step_work(profile.strings.get(step.name));
         stack_options.events.has_step(step.number, work.as_ref())
     };
     let chosen_steps = &steps.0.iter().filter(is_chosen).map(|it| it.number).collect();
     let launches = &Launches::new(profile);
-    let gaps = &IdleGaps::new(profile, launches);
+    let gaps = IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.device_memory);
-    let spans = run_summary::spans(profile, steps, launches);
+    let spans = run_summary::spans(profile, &steps, launches);
     let collectives = run_summary::collective_calls(profile, launches, classes);
-    let main_thread = main_thread(profile, steps);
-    let of_devices = (launches, gaps);
-    let paths = &CriticalPaths::new(profile, of_devices, steps, &spans, &collectives, main_thread);
-    let known = &KnownTimes { gaps, paths, main_thread };
-    let mut pass = timeline_pass(profile, names, sources, steps, known, &memory.rows, kept);
+    let main_thread = main_thread(profile, &steps);
+    let of_devices = (launches, &gaps);
+    let paths = CriticalPaths::new(profile, of_devices, &steps, &spans, &collectives, main_thread);
+    let known = &KnownTimes { gaps: &gaps, paths: &paths, main_thread };
+    let mut pass = timeline_pass(profile, names, sources, &steps, known, &memory.rows, kept);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
-    let is_recording = &recording_stacks(&pass.events.stacks);
-    let waits = &waits(profile, gaps, stacks, steps, &pass, is_recording);
-    let copies = &PageableCopies::new(profile, launches, &pass, waits);
+    let is_recording = recording_stacks(&pass.events.stacks);
+    let waits = waits(profile, &gaps, stacks, &steps, &pass, &is_recording);
+    let copies = &PageableCopies::new(profile, launches, &pass, &waits);
     let is_idle: Vec<bool> = pass.charges.idle_count.iter().map(|&it| it != 0).collect();
     let left_out = (&is_idle[..], &is_recording[..]);
     let patterns =
-        find_patterns(profile, launches, stacks, steps, &mut pass.events, copies, left_out);
-    let events = &pass.events;
+        find_patterns(profile, launches, stacks, &steps, &mut pass.events, copies, left_out);
+    let TimelinePass { events, charges: mut host, syncs, readings } = pass;
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
-    let charged_memory = &memory.charge(profile, steps, memory_lines);
-    let booked = pass.charges.by_event.as_ref().map(|by_event| {
-        let memory_events = (&memory.rows[..], &charged_memory.are_at_peak[..]);
-        let (host, syncs) = (&pass.charges, &pass.syncs);
-        let from = StackSources {
-            profile,
-            sources,
-            steps,
-            chosen_steps,
-            events,
-            host,
-            by_event,
-            gaps,
-            syncs,
-            launches,
-            stacks,
-            memory_events,
-            options: stack_options,
-        };
-        books_of_events(&from, &memory, parts, rank)
-    });
-    let booked = booked.unwrap_or_default();
+    let charged_memory = memory.charge(profile, &steps, memory_lines);
+    let mut books = match host.by_event.take() {
+        Some(by_event) => {
+            let from = StackSources {
+                profile,
+                sources,
+                steps: &steps,
+                chosen_steps,
+                events: &events,
+                host: &host,
+                by_event: &by_event,
+                gaps: &gaps,
+                syncs: &syncs,
+                launches,
+                stacks,
+                memory_events: (&memory.rows, &charged_memory.are_at_peak),
+                options: stack_options,
+            };
+            books_of_events(&from, &memory, parts, rank)
+        }
+        None => TraceBooks::default(),
+    };
     let summary = RunSummary::new(profile, &events.order, &spans, launches, classes);
-    let forward = &forward_operators(profile, events);
-    let mut ledger = post::post(&Charges {
-        profile,
-        sources,
-        rank,
-        run: summary.overview.run.time,
-        steps,
-        gaps,
-        events,
-        host: &pass.charges,
-        syncs: &pass.syncs,
-        readings: &pass.readings,
-        device: &charge_devices(
-            profile,
-            launches,
-            stacks,
-            steps,
-            classes,
-            events,
-            &summary.counted,
-        ),
-        waits,
-        is_recording,
-        backward: &backward(profile, launches, (events, &pass.charges.backward), forward),
-        memory: charged_memory,
-        segments: &segment_calls(profile, events),
-        patterns: &patterns,
-        summary: &charge_summary(&summary, profile, launches, stacks, steps, events),
-    });
+    let forward = &forward_operators(profile, &events);
+    let (sync, sync_in_steps) = time_of_syncs(profile, &steps, &syncs);
+
+    let ledger = &mut books.ledger;
     let of_rank = (&spans[..], &collectives[..]);
-    if let Some(communication) = communication(of_rank, profile, stacks, steps, events) {
+    if let Some(communication) = communication(of_rank, profile, stacks, &steps, &events) {
         ledger.communication.insert(rank, communication);
     }
-    let charged = (events, &pass.charges.paths);
-    let paths = critical_paths(profile, paths, &collectives, stacks, charged);
+    let charged = (&events, &host.paths);
+    let paths = critical_paths(profile, &paths, &collectives, stacks, charged);
     if !paths.steps.is_empty() {
         ledger.critical_paths.insert(rank, paths);
     }
-    let backward_times = &pass.charges.backward;
-    ledger.modules = modules_that_ran(profile, launches, (events, backward_times), forward);
-    note_compiled(&mut ledger, profile, &patterns, &mut pass.events);
-    ledger.overviews.insert(rank, summary.overview);
+    ledger.modules = modules_that_ran(profile, launches, (&events, &host.backward), forward);
+    note_compiled(ledger, profile, sources, &patterns, &events.stacks.lines);
     ledger.torch.extend(profile.meta.torch);
-    TraceBooks { ledger, ..booked }
+    let counted = &summary.counted;
+    let charges = Charges {
+        rank,
+        run: summary.overview.run.time,
+        sync,
+        sync_in_steps,
+        readings,
+        device: charge_devices(profile, launches, stacks, &steps, classes, &events, counted),
+        waits,
+        is_recording,
+        backward: backward(profile, launches, (&events, &host.backward), forward),
+        memory: charged_memory,
+        segments: segment_calls(profile, &events),
+        patterns,
+        summary: charge_summary(&summary, profile, launches, stacks, &steps, &events),
+        has_stacks: events.names.has_stacks,
+        stacks: events.stacks,
+        host,
+        steps,
+        gaps,
+    };
+    ledger.overviews.insert(rank, summary.overview);
+    (charges, books)
+}
+
+/// How long `syncs` last, which are in order of start, and what of it lies in steps.
+fn time_of_syncs(profile: &Profile, steps: &Steps, syncs: &[HostEventId]) -> (Ns, Ns) {
+    let (mut whole, mut in_steps) = (Ns::ZERO, Ns::ZERO);
+    let mut cursor = 0;
+    for &sync in syncs {
+        whole += profile.host.duration[sync.index()];
+        let (start, end) = (profile.host.start[sync.index()], profile.host.end(sync));
+        in_steps += steps.within(start, end, 0, &mut cursor).0;
+    }
+    (whole, in_steps)
 }
 
 /// What is wanted beside the ledger, without it.

@@ -209,9 +209,8 @@ impl<'a> Names<'a> {
         if let Some(&id) = self.files.get(recorded) {
             return id;
         }
-        let source = self.sources.get(recorded);
-        let key = source.map_or(recorded, |source| source.key.as_str()).to_owned();
-        let is_user_code = source.is_some_and(|source| source.is_user_code);
+        let key = self.sources.key(recorded).to_owned();
+        let is_user_code = self.sources.get(recorded).is_some_and(|source| source.is_user_code);
         let id = lines.file(StackFile { key, recorded: recorded.to_owned(), is_user_code });
         self.files.insert(recorded.to_owned(), id);
         id

@@ -1,5 +1,7 @@
 //! Amounts per stack to amounts per line: the last step into the ledger.
 
+use std::mem::take;
+
 use device_memory::MemoryCharges;
 use ledger::{
     Books, Bytes, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, Metric, Ns,
@@ -10,20 +12,26 @@ use line_stacks::{
     post_file,
 };
 use profile::{LaunchShapeId, Profile, StrId};
-use recorded::{is_inductor_file, step_work};
+use recorded::{RecordedSources, is_inductor_file, step_work};
 
 use crate::charge::{Charges, DeviceCharges, MODULE, loops, module_class};
 use crate::host_charges::HostCharges;
 
-/// Builds the ledger of one recording.
-pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
-    let lines = &charges.events.stacks.lines;
-    let mut books = vec![Box::<LineBooks>::default(); lines.len()];
-    post_stacks(&mut books, charges);
-    post_own(&mut books, charges);
-    post_tables(&mut books, charges);
-    post_memory(&mut books, charges.memory);
-    for (line, time) in charges.segments {
+/// Adds what was charged to the ledger of one recording. `profile` needs no events.
+pub(crate) fn post(
+    ledger: &mut Ledger,
+    mut charges: Charges,
+    profile: &Profile,
+    sources: &RecordedSources,
+) {
+    let mut books = vec![Box::<LineBooks>::default(); charges.stacks.lines.len()];
+    post_stacks(&mut books, &charges);
+    post_own(&mut books, &mut charges);
+    post_tables(&mut books, &mut charges, profile);
+    let charges = &charges;
+    let lines = &charges.stacks.lines;
+    post_memory(&mut books, &charges.memory);
+    for (line, time) in &charges.segments {
         books[line.index()].segments = *time;
     }
     for (line, summary) in &charges.summary.by_line {
@@ -42,18 +50,18 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
         let key = line_key(lines, launching);
         books[line.index()].replayed.entry(key).or_default().replays += replays;
     }
-    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-    post_totals(&mut ledger, charges);
+    ledger.ranks = 1;
+    post_totals(ledger, charges, profile);
     for step in &charges.steps.0 {
         *ledger.steps.entry(step.number).or_default() += step.end - step.start;
-        if let Some(work) = step_work(charges.profile.strings.get(step.name)) {
+        if let Some(work) = step_work(profile.strings.get(step.name)) {
             ledger.step_work.entry(step.number).or_insert(work);
         }
     }
     for file in &lines.files {
-        post_file(&mut ledger, charges.sources, file);
+        post_file(ledger, sources, file);
     }
-    let evidence = evidence_by_line(&charges.events.stacks, &charges.host.is_charged);
+    let evidence = evidence_by_line(&charges.stacks, &charges.host.is_charged);
     for (line, mut books) in lines.ids().zip(books) {
         if lines.parts(line).is_some() {
             continue;
@@ -67,19 +75,18 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
         if calls > 0 {
             books.evidence = books.evidence.max(call_evidence);
         }
-        books.function = function(lines, charges.sources, line);
+        books.function = function(lines, sources, line);
         books.readings = charges.readings.get(&line).cloned().unwrap_or_default();
         ledger.lines.insert(line_key(lines, line), books);
     }
-    ledger.loops = loops(charges, &ledger.lines);
+    ledger.loops = loops(charges, sources, &ledger.lines);
     ledger.memory =
-        device_memory::reports(charges.memory, &ledger.lines, charges.steps, charges.rank);
-    ledger
+        device_memory::reports(&charges.memory, &ledger.lines, &charges.steps, charges.rank);
 }
 
 /// Self, own and total of thread and device time.
-fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
-    let stacks = &charges.events.stacks;
+fn post_stacks(books: &mut [Box<LineBooks>], charges: &Charges) {
+    let stacks = &charges.stacks;
     let mut below = vec![StackTimes::default(); stacks.len()];
     // Own time on or below a line that stands for several, up to the stack that ends in that line.
     let mut fused_own = vec![StackTimes::default(); stacks.len()];
@@ -233,11 +240,11 @@ fn post_fused_stack(
 
 /// Gives the lines that a fused line stands for their parts of all that is counted by charged line, and of the calls made there.
 /// Thread time and device time are divided by [`post_stacks`].
-fn post_fused(books: &mut [Box<LineBooks>], charges: &Charges<'_>) -> Vec<(u64, Evidence)> {
-    let lines = &charges.events.stacks.lines;
+fn post_fused(books: &mut [Box<LineBooks>], charges: &Charges) -> Vec<(u64, Evidence)> {
+    let lines = &charges.stacks.lines;
     let mut calls = charges.host.calls.clone();
     for (line, parts) in lines.all_fused() {
-        let mut fused = std::mem::take(&mut books[line.index()]);
+        let mut fused = take(&mut books[line.index()]);
         let (n_calls, evidence) = calls.get(line.index()).copied().unwrap_or_default();
         fused.calls = n_calls;
         for (part, of_part) in parts.iter().enumerate() {
@@ -255,7 +262,7 @@ fn post_fused(books: &mut [Box<LineBooks>], charges: &Charges<'_>) -> Vec<(u64, 
 }
 
 /// Adds what device work and idle time the stack `node` has to the books of its charged line.
-fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
+fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges) {
     let (kernels, idle) = (amount(&charges.device.kernels, node), amount(&charges.host.idle, node));
     charged.kernels += kernels.kernels;
     charged.launching.launches += kernels.launches;
@@ -280,7 +287,7 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
 }
 
 /// What is posted to charged lines alone.
-fn post_own(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
+fn post_own(books: &mut [Box<LineBooks>], charges: &mut Charges) {
     let Charges { host, device, waits, backward, .. } = charges;
     for (line, &(time, count)) in waits.by_line.iter().enumerate() {
         books[line].sync += time;
@@ -299,10 +306,11 @@ fn post_own(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
     for (line, &count) in host.ops.iter().enumerate() {
         books[line].ops += count;
     }
-    for (&(line, step), &share) in &host.steps {
+    // The tables are as large as what is made from them: each is freed before the next is read.
+    for ((line, step), share) in take(&mut host.steps) {
         books[line.index()].steps.insert(step, share);
     }
-    for (&(line, step), &time) in &device.steps {
+    for ((line, step), time) in take(&mut device.steps) {
         books[line.index()].steps.entry(step).or_default().cuda += time;
     }
     for (line, share) in shares_by_line(host, device).into_iter().enumerate() {
@@ -331,34 +339,33 @@ fn shares_by_line(host: &HostCharges, device: &DeviceCharges) -> Vec<RankShare> 
 }
 
 /// Kernels, operators, callees, and what was waited for.
-fn post_tables(books: &mut [Box<LineBooks>], charges: &Charges<'_>) {
-    let Charges { profile, events, host, device, waits, .. } = charges;
+fn post_tables(books: &mut [Box<LineBooks>], charges: &mut Charges, profile: &Profile) {
+    let Charges { stacks, host, device, waits, .. } = charges;
     let text = |id| profile.strings.get(id).to_owned();
-    for (&(line, name, shape), kernel) in &device.kernel_table {
+    for ((line, name, shape), kernel) in take(&mut device.kernel_table) {
         let table = &mut books[line.index()].kernel_table;
         let key = kernel_key(profile, text(name), shape);
         match table.get_mut(&key) {
-            Some(same) => same.merge(kernel),
+            Some(same) => same.merge(&kernel),
             None => {
-                table.insert(key, kernel.clone());
+                table.insert(key, kernel);
             }
         }
     }
-    for (&(line, name), operator) in &host.operators {
-        let mut operator = *operator;
+    for ((line, name), mut operator) in take(&mut host.operators) {
         operator.cuda += device.operators.get(&(line, name)).copied().unwrap_or(Ns::ZERO);
         books[line.index()].operators.insert(text(name), operator);
     }
-    for (&(line, name), call) in &host.callees {
+    for ((line, name), call) in take(&mut host.callees) {
         let callees = &mut books[line.index()].callees;
-        callees.entry(callee(profile, name)).or_default().merge(call);
+        callees.entry(callee(profile, name)).or_default().merge(&call);
     }
     for (&(line, launching), &time) in &device.replayed {
-        let key = line_key(&events.stacks.lines, launching);
+        let key = line_key(&stacks.lines, launching);
         books[line.index()].replayed.entry(key).or_default().cuda += time;
     }
     for (&(line, cause), &time) in &waits.waited_for {
-        books[line.index()].waits.insert(line_key(&events.stacks.lines, cause), time);
+        books[line.index()].waits.insert(line_key(&stacks.lines, cause), time);
     }
 }
 
@@ -395,24 +402,21 @@ fn post_memory(books: &mut [Box<LineBooks>], memory: &MemoryCharges) {
 }
 
 /// Of the totals, what happened in steps.
-fn in_steps(ledger: &Ledger, charges: &Charges<'_>) -> Books {
-    let Charges { profile, host, syncs, device, gaps, memory, steps, .. } = charges;
+fn in_steps(ledger: &Ledger, charges: &Charges) -> Books {
+    let Charges { host, device, gaps, memory, steps, .. } = charges;
     if steps.0.is_empty() {
         let idle: Ns = host.idle_threads.iter().sum();
         return Books { waiting: ledger.totals.waiting - idle, ..ledger.totals };
     }
-    // Both are in order of start, so that the steps are walked once.
-    let sum = |spans: &mut dyn Iterator<Item = (Ns, Ns)>| -> Ns {
-        let mut cursor = 0;
-        spans.map(|(start, end)| steps.within(start, end, 0, &mut cursor).0).sum()
-    };
-    let mut syncs = syncs.iter().map(|&id| (profile.host.start[id.index()], profile.host.end(id)));
+    // They are in order of start, so that the steps are walked once.
+    let mut cursor = 0;
+    let idle = gaps.all.iter().map(|gap| steps.within(gap.start, gap.end, 0, &mut cursor).0);
     Books {
         cpu: host.time.iter().map(|it| it.in_steps).sum(),
         waiting: host.waiting_in_steps,
         cuda: device.in_steps,
-        gpu_idle: sum(&mut gaps.all.iter().map(|gap| (gap.start, gap.end))),
-        sync: sum(&mut syncs),
+        gpu_idle: idle.sum(),
+        sync: charges.sync_in_steps,
         alloc: memory.in_steps,
         comm: charges.summary.in_steps.comm,
         comm_exposed: charges.summary.in_steps.comm_exposed,
@@ -421,18 +425,17 @@ fn in_steps(ledger: &Ledger, charges: &Charges<'_>) -> Books {
 }
 
 /// Totals, the unattributed rest, devices and threads.
-fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
-    let Charges { profile, events, host, syncs, device, waits, memory, gaps, .. } = charges;
-    let no_line = if events.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
-    let syncs = syncs.iter().map(|id| profile.host.duration[id.index()]).sum();
+fn post_totals(ledger: &mut Ledger, charges: &Charges, profile: &Profile) {
+    let Charges { host, device, waits, memory, gaps, .. } = charges;
+    let no_line = if charges.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
     ledger.totals.cpu = host.threads.iter().sum();
     let (in_calls, idle): (Ns, Ns) = (host.waiting.iter().sum(), host.idle_threads.iter().sum());
     ledger.totals.waiting = in_calls + idle;
     ledger.totals.cuda = device.total;
     ledger.totals.gpu_idle = gaps.with_launch + gaps.without_launch;
-    ledger.totals.sync = syncs;
+    ledger.totals.sync = charges.sync;
     ledger.totals.alloc = memory.total;
-    let summary = charges.summary;
+    let summary = &charges.summary;
     ledger.totals.comm = summary.totals.comm;
     ledger.totals.comm_exposed = summary.totals.comm_exposed;
     ledger.totals.flops = summary.totals.flops;
@@ -470,19 +473,18 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
         };
         ledger.devices.insert(DeviceKey { rank: charges.rank, device: ordinal }, books);
     }
+    let key = |thread: usize| {
+        let tid = profile.threads[thread].tid;
+        ThreadKey { rank: charges.rank, thread: profile.strings.get(tid).to_owned() }
+    };
     for (thread, &time) in host.threads.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
-        *ledger.threads.entry(thread_key(charges, thread)).or_default() += time;
+        *ledger.threads.entry(key(thread)).or_default() += time;
     }
     for (thread, &time) in
         host.idle_threads.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO)
     {
-        let idle = ledger.idle_threads.entry(thread_key(charges, thread)).or_default();
+        let idle = ledger.idle_threads.entry(key(thread)).or_default();
         idle.time += time;
         idle.threads += host.idle_count[thread];
     }
-}
-
-fn thread_key(charges: &Charges<'_>, thread: usize) -> ThreadKey {
-    let tid = charges.profile.threads[thread].tid;
-    ThreadKey { rank: charges.rank, thread: charges.profile.strings.get(tid).to_owned() }
 }

@@ -164,7 +164,7 @@ fn line_stack(
         let recorded = snapshot.strings.get(frame.file);
         let source = sources.get(recorded);
         let file = stacks.lines.file(StackFile {
-            key: source.map_or(recorded, |source| source.key.as_str()).to_owned(),
+            key: sources.key(recorded).to_owned(),
             recorded: recorded.to_owned(),
             is_user_code: source.is_some_and(|source| source.is_user_code),
         });

@@ -731,7 +731,6 @@ impl<'a> LoadContext<'a> {
         let begin = Instant::now();
         let profile = &mut trace.profile;
         inputs.extend(join_captures_of(captures, profile, sources, options, rank));
-        let profile = &trace.profile;
         let all = StackOptions::default();
         let timeline = self.has_timeline(rank);
         let has_stacks = self.options.stacks != StackChoice::No;
@@ -744,7 +743,7 @@ impl<'a> LoadContext<'a> {
             histories: self.options.histories,
         };
         let TraceBooks { ledger, stacks, timeline, histories } =
-            attribute_parts(profile, sources, options, rank, &parts);
+            attribute_parts(trace.profile, sources, options, rank, &parts);
         let times = Times {
             path: file.path.clone(),
             bytes: trace.bytes,

@@ -62,9 +62,12 @@ pub(crate) struct Finder {
     cells: OnceLock<BTreeMap<u32, CellFile>>,
     /// Those of texts with cells below the root, likewise. Filled when a cell is in no notebook.
     text_cells: OnceLock<BTreeMap<u32, CellFile>>,
+    /// The files that are there; `None` of what cannot be read.
     files: Mutex<HashMap<PathBuf, Option<PythonFile>>>,
-    /// What the system said of files before they were read.
+    /// What the system said of files before they were read, those included that are not there although their folder is.
     seen: Mutex<HashMap<PathBuf, SeenFile>>,
+    /// Whether folders of files are there: a recording names many files of packages that this machine does not have.
+    has_folder: Mutex<HashMap<PathBuf, bool>>,
     /// Texts that ran, by the path as recorded.
     known_texts: TextsByFile,
     /// Texts of commits, if they are to be looked for.
@@ -88,6 +91,7 @@ impl Finder {
             text_cells: OnceLock::new(),
             files: Mutex::default(),
             seen: Mutex::default(),
+            has_folder: Mutex::default(),
             known_texts: options.known_texts.clone(),
             root,
         }
@@ -144,6 +148,9 @@ impl Finder {
 
     /// What the system says of a file, when it was first asked.
     fn see(&self, path: &Path) -> SeenFile {
+        if !self.has_folder(path.parent()?) {
+            return None;
+        }
         let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = seen().get(path) {
             return *known;
@@ -151,6 +158,16 @@ impl Finder {
         let identity = FileIdentity::of_path(path);
         let found = identity.map(|it| (it, it.is_settled()));
         *seen().entry(path.to_owned()).or_insert(found)
+    }
+
+    /// Whether a folder was there when it was first asked for.
+    fn has_folder(&self, path: &Path) -> bool {
+        let known = || self.has_folder.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(path) {
+            return *known;
+        }
+        let is_there = path.is_dir();
+        *known().entry(path.to_owned()).or_insert(is_there)
     }
 
     /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
@@ -544,12 +561,12 @@ impl Finder {
     }
 
     fn python_file(&self, path: &Path) -> Option<PythonFile> {
+        // Before it is read: a change from now on is seen by the next load.
+        self.see(path)?;
         let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files().get(path) {
             return known.clone();
         }
-        // Before it is read: a change from now on is seen by the next load.
-        self.see(path);
         let file = self.folders.read(path).map(|text| {
             let text: Arc<str> = text.into();
             PythonFile { module: Arc::new(Module::parse(&text)), text }

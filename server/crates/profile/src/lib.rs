@@ -96,6 +96,19 @@ impl Profile {
         let at = self.modules.binary_search_by_key(&event, |it| it.event).ok()?;
         self.modules.get(at)
     }
+
+    /// The same without its events: the texts, what was recorded once, and the launch shapes.
+    #[must_use]
+    pub fn without_events(self) -> Self {
+        Self {
+            host: HostEvents::default(),
+            device: DeviceEvents { shapes: self.device.shapes, ..DeviceEvents::default() },
+            memory: MemoryEvents::default(),
+            flows: Vec::new(),
+            frame_lines: FrameLines::default(),
+            ..self
+        }
+    }
 }
 
 /// Leaves the rows of a column that are kept. A column that is not filled stays empty.

@@ -3,29 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{CompiledFunction, Ledger, LineKey, RecompileCause};
-use line_stacks::{LineId, line_key};
+use line_stacks::{LineId, Lines, line_key};
 use profile::{FunctionCompile, Profile, StrId};
+use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
 use super::patterns::PatternCharges;
-use crate::event_stacks::EventStacks;
 
 /// Notes in `ledger` what was compiled, and where graphs end.
 pub(crate) fn note_compiled(
     ledger: &mut Ledger,
     profile: &Profile,
+    sources: &RecordedSources,
     patterns: &PatternCharges,
-    events: &mut EventStacks<'_>,
+    lines: &Lines,
 ) {
-    let EventStacks { names, stacks, .. } = events;
     let mut ran_on: FxHashMap<u32, Vec<LineKey>> = FxHashMap::default();
     for &(line, frame) in patterns.regions.iter().filter(|(line, _)| *line != LineId::NONE) {
-        ran_on.entry(frame).or_default().push(line_key(&stacks.lines, line));
+        ran_on.entry(frame).or_default().push(line_key(lines, line));
     }
-    let mut key = |file: StrId, line: u32| {
-        let file = names.file(profile.strings.get(file), &mut stacks.lines);
-        let line = stacks.lines.line(file, line);
-        line_key(&stacks.lines, line)
+    let key = |file: StrId, line: u32| {
+        let recorded = profile.strings.get(file);
+        LineKey { file: sources.key(recorded).to_owned(), line }
     };
     for it in &profile.graph_breaks {
         let reasons = ledger.graph_breaks.entry(key(it.file, it.line)).or_default();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ledger::{LineBooks, LineKey, LoopBooks, Ns};
-use line_stacks::{Node, amount};
+use line_stacks::{Lines, Node, amount};
 use pysource::{Loop, LoopKind, Module};
+use recorded::RecordedSources;
 
 use super::charges::Charges;
 use super::device::KernelWork;
@@ -12,15 +13,16 @@ use crate::host_charges::Idle;
 
 /// The loops of your code that ran, with everything that was called from them.
 pub(crate) fn loops(
-    charges: &Charges<'_>,
+    charges: &Charges,
+    sources: &RecordedSources,
     lines: &BTreeMap<LineKey, Box<LineBooks>>,
 ) -> BTreeMap<LineKey, LoopBooks> {
     let mut loops = BTreeMap::new();
-    let places = LoopsOfLines::new(charges);
+    let places = LoopsOfLines::new(&charges.stacks.lines, sources);
     if places.of_line.iter().all(Vec::is_empty) {
         return loops;
     }
-    let stacks = &charges.events.stacks;
+    let stacks = &charges.stacks;
     let mut below = vec![Amounts::default(); stacks.len()];
     for node in stacks.nodes().rev() {
         below[node.index()].add(&Amounts::of(node, charges));
@@ -91,7 +93,7 @@ struct Amounts {
 }
 
 impl Amounts {
-    fn of(node: Node, charges: &Charges<'_>) -> Self {
+    fn of(node: Node, charges: &Charges) -> Self {
         let idle = amount(&charges.host.idle, node);
         let is_recording = charges.is_recording[node.index()];
         Self {
@@ -140,10 +142,9 @@ struct LoopsOfLines<'a> {
 }
 
 impl<'a> LoopsOfLines<'a> {
-    fn new(charges: &Charges<'a>) -> Self {
-        let lines = &charges.events.stacks.lines;
+    fn new(lines: &'a Lines, sources: &'a RecordedSources) -> Self {
         let module = |file: &'a line_stacks::StackFile| {
-            let source = charges.sources.get(&file.recorded).filter(|_| file.is_user_code)?;
+            let source = sources.get(&file.recorded).filter(|_| file.is_user_code)?;
             Some((file.key.as_str(), source.module.as_deref()?))
         };
         let modules: Vec<_> = lines.files.iter().map(module).collect();
