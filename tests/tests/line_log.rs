@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use attribution::{AttributionOptions, attribute, join_lines};
+use ledger::Evidence;
 use profile::{Callers, HostKind, LineLog, LoggedCode, Ns, Profile, StrId, ThreadLines};
 use proptest::prelude::*;
 use recorded::RecordedSources;
@@ -19,7 +20,8 @@ const DAY: i64 = 1_790_000_000_000_000;
 
 /// A log of one thread, in microseconds from the trace's begin: `at code line`, and `until at` for its end.
 ///
-/// Codes are the functions of `model.py`, `f` on lines 1 to 9, `g` on 11 to 19 and `h`, of one line, on 21.
+/// Codes are the functions of `model.py`, `f` on lines 1 to 9, `g` on 11 to 19 and `h`, of one line, on 21, `s` for its `σ` on 31 to 39,
+/// and `m` for the script `lüs.py`.
 fn log(text: &str) -> Callers {
     let mut callers = Callers::default();
     let file = callers.strings.intern("model.py");
@@ -29,8 +31,10 @@ fn log(text: &str) -> Callers {
         first_line,
         last_line,
     };
-    let [f, g, h] = ["f", "g", "h"].map(|name| callers.strings.intern(name));
-    let codes = vec![code(f, 1, 9), code(g, 11, 19), code(h, 21, 21)];
+    let names = ["f", "g", "h", "σ", "<module>"];
+    let [f, g, h, s, m] = names.map(|name| callers.strings.intern(name));
+    let script = LoggedCode { file: callers.strings.intern("lüs.py"), ..code(m, 1, 9) };
+    let codes = vec![code(f, 1, 9), code(g, 11, 19), code(h, 21, 21), code(s, 31, 39), script];
     let mut log = LineLog { codes, until: Ns::MAX, threads: Vec::new() };
     let mut thread = ThreadLines { tid: "101".to_owned(), ..ThreadLines::default() };
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -40,7 +44,7 @@ fn log(text: &str) -> Callers {
             ["until", time] => log.until = at(time),
             [time, code, line] => {
                 thread.time.push(at(time));
-                thread.code.push("fgh".find(code).unwrap() as u32);
+                thread.code.push("fghsm".find(code).unwrap() as u32);
                 thread.line.push(line.parse().unwrap());
             }
             _ => unreachable!("{line}"),
@@ -119,6 +123,74 @@ aten::view model.py:5
 model.py(1): f train.py:2
 aten::mm model.py:2
 ";
+
+/// A trace does not spell what is not ASCII: `lüs.py` was running when recording began, `σ` is called twice, and a module whose class
+/// is called so is no function.
+#[test]
+fn functions_get_the_names_that_only_the_log_spells() {
+    let trace = "
+    call unknown 0..200
+    py model.py:1 f 10..100
+    call unknown 20..30
+    op aten::relu 24..26
+    call unknown 40..70
+    py model.py:11 g 50..60
+    op aten::mm 54..56
+    call unknown 80..90
+    op aten::mul 84..86
+    py model.py:1 f 110..150
+    op aten::add 115..120
+    ";
+    let lines = "
+    9 f 0
+    12 f 2
+    19 s 0
+    22 s 32
+    32 f 3
+    49 g 0
+    52 g 12
+    72 f 4
+    79 s 0
+    82 s 33
+    102 m 5
+    109 f 0
+    112 f 2
+    ";
+    let expected = "\
+model.py(31): σ model.py:2
+aten::relu model.py:32
+unknown model.py:3
+aten::mm model.py:12
+model.py(31): σ model.py:4
+aten::mul model.py:33
+model.py(1): f lüs.py:5
+aten::add model.py:2
+";
+    for difference in [0, 7, -3] {
+        assert_eq!(joined(trace, &log(&ahead(lines, difference))), expected, "{difference}");
+    }
+}
+
+/// Without a log nobody knows which lines of which function an unnamed call ran.
+#[test]
+fn what_an_unnamed_call_does_is_not_surely_on_its_line() {
+    let trace = "
+    py model.py:1 f 0..100
+    call unknown 20..60 from=model.py:3
+    op aten::relu 30..40
+    call len 70..80 from=model.py:4
+    ";
+    let sources = RecordedSources::default();
+    let ledger = attribute(read(trace), &sources, AttributionOptions::default(), 0);
+    let lines = ledger.lines.iter();
+    let found: Vec<_> = lines.map(|(key, it)| (key.line, it.cpu_own.0, it.evidence)).collect();
+    let expected = [
+        (1, 50_000, Evidence::Function),
+        (3, 40_000, Evidence::Function),
+        (4, 10_000, Evidence::Exact),
+    ];
+    assert_eq!(found, expected);
+}
 
 /// A log by a clock that is so much ahead, in microseconds.
 fn ahead(log: &str, by: i64) -> String {

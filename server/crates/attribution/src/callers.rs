@@ -1,6 +1,9 @@
 //! Joins the recorder's side-car with its trace: the exact caller of each Python event (`fixtures/FORMAT.md`).
 
-use profile::{Callers, HostEventId, HostKind, Ns, Profile, ThreadCallers, WarningKind, Warnings};
+use profile::{
+    Callers, HostEventId, HostKind, Ns, Profile, StrId, ThreadCallers, WarningKind, Warnings,
+};
+use recorded::{UNNAMED, is_left_unnamed};
 use rustc_hash::FxHashMap;
 
 /// Start times of one event differ at most by this much: traces up to torch 2.2 are cut to microseconds.
@@ -64,7 +67,10 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     }
     profile.meta.torch = callers.torch.or(profile.meta.torch);
     let mut interned = FxHashMap::default();
-    for (event, file, line) in found {
+    for RowOfEvent { event, name, file, line } in found {
+        if profile.strings.get(profile.host.name[event.index()]) == UNNAMED {
+            profile.host.name[event.index()] = profile.strings.intern(callers.strings.get(name));
+        }
         let row = profile.host.detail_row(event);
         if line > 0 && file.get().is_some() {
             profile.host.python.caller[row] = *interned.entry((file, line)).or_insert_with(|| {
@@ -92,6 +98,15 @@ fn thread_of_first_row<'a>(
     })
 }
 
+/// What the side-car says of an event.
+struct RowOfEvent {
+    event: HostEventId,
+    name: StrId,
+    /// Of the caller, or [`StrId::NONE`].
+    file: StrId,
+    line: u32,
+}
+
 /// Pairs events and rows, both in order of start: the next row with the event's name and start, looked for from the
 /// first row that is not too early.
 fn match_thread(
@@ -99,7 +114,7 @@ fn match_thread(
     callers: &Callers,
     thread: &ThreadCallers,
     events: &[HostEventId],
-    found: &mut Vec<(HostEventId, profile::StrId, u32)>,
+    found: &mut Vec<RowOfEvent>,
 ) {
     let n_rows =
         thread.name.len().min(thread.start.len()).min(thread.file.len()).min(thread.line.len());
@@ -112,12 +127,14 @@ fn match_thread(
             first += 1;
         }
         let near = (first..n_rows).take_while(|&row| thread.start[row] <= start + TOLERANCE);
+        let is_name = |it: &str| it == name || name == UNNAMED && is_left_unnamed(it);
         let row = near
             .into_iter()
-            .find(|&row| !is_used[row] && callers.strings.get(thread.name[row]) == name);
+            .find(|&row| !is_used[row] && is_name(callers.strings.get(thread.name[row])));
         if let Some(row) = row {
             is_used[row] = true;
-            found.push((event, thread.file[row], thread.line[row]));
+            let (name, file, line) = (thread.name[row], thread.file[row], thread.line[row]);
+            found.push(RowOfEvent { event, name, file, line });
         }
     }
 }

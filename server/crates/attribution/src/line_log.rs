@@ -4,13 +4,15 @@
 //! Both go by the same clock, which the trace reads in another way, so that they may be some microseconds apart. How far
 //! is found from calls that are in both: a function's first line begins after its call and before what it calls. Where
 //! no such difference exists, or lines contradict callers that are known, nothing of the thread is used.
+//!
+//! Functions whose names a trace does not spell get those that the log has.
 
 use profile::{
     Callers, HostEventId, HostKind, LineLog, Ns, Profile, StrId, ThreadLines, WarningKind, Warnings,
 };
 use recorded::{
-    Frame, MICROSECOND, function_of, has_whole_microseconds, in_order, is_compiled_range,
-    is_path_of, parse_caller,
+    Frame, MICROSECOND, UNNAMED, function_of, has_whole_microseconds, in_order, is_compiled_range,
+    is_left_unnamed, is_path_of, parse_caller,
 };
 use rustc_hash::FxHashMap;
 
@@ -68,7 +70,7 @@ pub fn join_lines(profile: &mut Profile, callers: &Callers) -> Warnings {
         );
         warnings.add(WarningKind::SideCarMismatch, None, message);
     }
-    store(profile, &found);
+    store(profile, &codes, &found);
     warnings
 }
 
@@ -82,6 +84,8 @@ struct Codes<'a> {
     by_function: FxHashMap<&'a str, Vec<u32>>,
     /// By name of an event.
     by_event: FxHashMap<StrId, Option<u32>>,
+    /// By code, whether a trace does not spell its name.
+    is_unnamed: Vec<bool>,
 }
 
 impl<'a> Codes<'a> {
@@ -97,7 +101,33 @@ impl<'a> Codes<'a> {
                 named.push(number);
             }
         }
-        Self { callers, log, same, by_function, by_event: FxHashMap::default() }
+        let names = log.codes.iter().map(|code| [code.file, code.function]);
+        let is_unnamed =
+            names.map(|it| it.iter().any(|it| is_left_unnamed(callers.strings.get(*it))));
+        let is_unnamed = is_unnamed.collect();
+        Self { callers, log, same, by_function, by_event: FxHashMap::default(), is_unnamed }
+    }
+
+    /// The code of a row of a thread's log.
+    fn of_row(&self, thread: &ThreadLines, row: usize) -> u32 {
+        self.same[thread.code[row] as usize]
+    }
+
+    /// Whether the event may be the call of a function whose name the trace does not spell.
+    fn is_unnamed(&self, profile: &Profile, event: StrId) -> bool {
+        self.is_unnamed.contains(&true) && profile.strings.get(event) == UNNAMED
+    }
+
+    /// The path of a function's file.
+    fn file(&self, code: u32) -> &'a str {
+        self.callers.strings.get(self.log.codes[code as usize].file)
+    }
+
+    /// What the call of a function is named in a trace that spells it.
+    fn event_name(&self, code: u32) -> String {
+        let it = &self.log.codes[code as usize];
+        let function = self.callers.strings.get(it.function);
+        format!("{}({}): {function}", self.file(code), it.first_line)
     }
 
     /// The function of the Python event called `name`, if it was logged. One that was running when recording began, or
@@ -110,7 +140,7 @@ impl<'a> Codes<'a> {
             let named = self.by_function.get(frame.function)?;
             let code = |it: u32| &self.log.codes[it as usize];
             let here = named.iter().copied().filter(|&it| {
-                let path = self.callers.strings.get(code(it).file);
+                let path = self.file(it);
                 let lines = code(it).first_line..=code(it).last_line.max(code(it).first_line);
                 (lines.contains(&frame.line) || frame.line == NO_LINE)
                     && (is_path_of(path, frame.file) || is_path_of(frame.file, path))
@@ -126,7 +156,8 @@ impl<'a> Codes<'a> {
 /// A call of a logged function, as the trace shows it. Times count from the Unix epoch.
 struct LoggedCall {
     event: HostEventId,
-    code: u32,
+    /// `None` until it is known of which function, because the trace does not spell its name.
+    code: Option<u32>,
     start: Ns,
     end: Ns,
     /// Calls and operators that are made by its lines.
@@ -141,15 +172,17 @@ impl LoggedCall {
     /// The line that a call of this name is on when it begins: that of its definition says nothing.
     fn first_line(&self, profile: &Profile, codes: &Codes<'_>) -> u32 {
         let name = profile.strings.get(profile.host.name[self.event.index()]);
-        let code = &codes.log.codes[self.code as usize];
-        let line = Frame::parse(name).map_or(0, |frame| frame.line);
+        let code = self.code.map(|it| &codes.log.codes[it as usize]);
+        let Some((frame, code)) = Frame::parse(name).zip(code) else { return 0 };
+        let line = frame.line;
         if line != code.first_line || code.first_line == code.last_line { line } else { 0 }
     }
 
-    /// The file that the function is in, as the trace spells it.
-    fn file<'a>(&self, profile: &'a Profile) -> Option<&'a str> {
+    /// The file that the function is in, as the trace spells it, if it does.
+    fn file<'a>(&self, profile: &'a Profile, codes: &Codes<'a>) -> Option<&'a str> {
         let name = profile.strings.get(profile.host.name[self.event.index()]);
-        Frame::parse(name).map(|frame| frame.file)
+        let spelled = Frame::parse(name).map(|frame| frame.file);
+        spelled.or_else(|| Some(codes.file(self.code?)))
     }
 }
 
@@ -178,7 +211,8 @@ fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Ve
             calls[call].children.push(id);
         }
         let code = if is_python { codes.of_event(profile, host.name[id.index()]) } else { None };
-        let call = code.map(|code| {
+        let is_unnamed = is_python && codes.is_unnamed(profile, host.name[id.index()]);
+        let call = (code.is_some() || is_unnamed).then(|| {
             calls.push(LoggedCall {
                 event: id,
                 code,
@@ -210,7 +244,7 @@ fn join_thread(
     let (mut n_same, mut n_different) = (0, 0);
     calls.retain_mut(|call| {
         let first_line = call.first_line(profile, codes);
-        let file = call.file(profile);
+        let file = call.file(profile, codes);
         let (mut is_same, mut is_different) = (false, false);
         for &child in &call.children {
             let Some((known_file, known)) = known_caller(profile, child) else { continue };
@@ -271,13 +305,13 @@ fn differences(
     let pairs = pair(codes, thread, calls);
     let host = &profile.host;
     let mut bounds: Vec<(Ns, Ns, Ns)> = Vec::with_capacity(pairs.len());
-    let code_of = |row: usize| codes.same[thread.code[row] as usize];
     for (row, call) in pairs {
-        calls[call].is_logged = true;
-        let call = &calls[call];
+        let call = &mut calls[call];
+        call.is_logged = true;
+        call.code = Some(codes.of_row(thread, row));
         let is_line_of = |row: usize, is_same: bool| {
             thread.line.get(row).is_some_and(|&line| line > 0)
-                && (code_of(row) == call.code) == is_same
+                && (Some(codes.of_row(thread, row)) == call.code) == is_same
         };
         // A generator that goes on need not begin a line.
         if !is_begun(profile, codes, call) || !is_line_of(row + 1, true) {
@@ -322,8 +356,12 @@ fn differences(
 /// Whether a call begins a function, and is not one that was running or is resumed.
 fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &LoggedCall) -> bool {
     let name = profile.strings.get(profile.host.name[call.event.index()]);
-    let first_line = codes.log.codes[call.code as usize].first_line;
-    Frame::parse(name).is_some_and(|frame| [first_line, NO_LINE].contains(&frame.line))
+    let first_line = call.code.map_or(NO_LINE, |it| codes.log.codes[it as usize].first_line);
+    match Frame::parse(name) {
+        Some(frame) => [first_line, NO_LINE].contains(&frame.line),
+        // The log knows the call by its beginning.
+        None => true,
+    }
 }
 
 /// A difference within bounds: none if that is possible, else the smallest of clocks that agree but for how long it takes to read them,
@@ -339,9 +377,12 @@ fn between(low: Ns, high: Ns) -> Ns {
 
 /// Entries of the log with the calls of the trace that they are, by position.
 fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[LoggedCall]) -> Vec<(usize, usize)> {
-    let mut by_code: FxHashMap<u32, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
+    // All functions whose names the trace does not spell are one.
+    let mut by_code: FxHashMap<Option<u32>, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
     for row in (0..thread.line.len()).filter(|&row| thread.line[row] == 0) {
-        by_code.entry(codes.same[thread.code[row] as usize]).or_default().0.push(row);
+        let code = codes.of_row(thread, row);
+        let code = (!codes.is_unnamed[code as usize]).then_some(code);
+        by_code.entry(code).or_default().0.push(row);
     }
     for (position, call) in calls.iter().enumerate() {
         by_code.entry(call.code).or_default().1.push(position);
@@ -432,10 +473,15 @@ fn assign(
         while open.last().is_some_and(|&it| calls[it].end <= clock) {
             ended = open.pop();
         }
-        let code = codes.same[thread.code[row] as usize];
+        let code = codes.of_row(thread, row);
+        let innermost = open.last().copied();
+        if let Some(it) = innermost.filter(|_| codes.is_unnamed[code as usize]) {
+            // It was running when recording began, or was resumed.
+            calls[it].code.get_or_insert(code);
+        }
+        let code = Some(code);
         let has_ended = |it: usize| calls[it].code == code && clock - calls[it].end <= TOLERANCE;
         n_rows += 1;
-        let innermost = open.last().copied();
         if let Some(it) = innermost.filter(|&it| calls[it].code == code) {
             calls[it].lines.push((clock, thread.line[row]));
         } else if let Some(it) = ended.filter(|&it| has_ended(it)) {
@@ -459,14 +505,18 @@ fn assign(
 }
 
 /// Writes the lines into the trace: of what each call made and ran, and of what it did itself.
-fn store(profile: &mut Profile, calls: &[LoggedCall]) {
+fn store(profile: &mut Profile, codes: &Codes<'_>, calls: &[LoggedCall]) {
     let n_operators = profile.host.operators.external_id.len();
     profile.host.operators.line.resize(n_operators, StrId::NONE);
     for call in calls {
+        let name = profile.host.name[call.event.index()];
+        if let Some(code) = call.code.filter(|_| codes.is_unnamed(profile, name)) {
+            profile.host.name[call.event.index()] = profile.strings.intern(&codes.event_name(code));
+        }
         let by_trace = |at: Ns| if at == Ns::MIN { at } else { at - profile.meta.base };
         let lines = call.lines.iter().map(|&(at, line)| (by_trace(at), line));
         profile.frame_lines.push(call.event, lines);
-        let Some(file) = call.file(profile).map(str::to_owned) else { continue };
+        let Some(file) = call.file(profile, codes).map(str::to_owned) else { continue };
         for &child in &call.children {
             let Some(line) = line_at(profile, call, 0, child) else { continue };
             let host = &mut profile.host;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::checkpoints::CheckpointFrame;
 use crate::options::AttributionOptions;
 use recorded::{
-    Frame, RecordedSources, is_inductor_file, is_waiting_call, parse_caller, provenance,
+    Frame, RecordedSources, UNNAMED, is_inductor_file, is_waiting_call, parse_caller, provenance,
     waits_for_backward,
 };
 
@@ -19,8 +19,8 @@ pub(crate) enum PythonName {
     /// checkpointing, and whether its code is what Inductor generated.
     Frame { line: LineId, evidence: Evidence, checkpoint: CheckpointFrame, is_generated: bool },
     /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`; `is_waiting` what
-    /// only waits.
-    Call { waits_for_backward: bool, is_waiting: bool },
+    /// only waits; `is_unnamed` what may be a function with lines, which the trace does not spell.
+    Call { waits_for_backward: bool, is_waiting: bool, is_unnamed: bool },
 }
 
 /// What the operators' call stacks are worth.
@@ -110,6 +110,7 @@ impl<'a> Names<'a> {
             None => PythonName::Call {
                 waits_for_backward: waits_for_backward(text),
                 is_waiting: is_waiting_call(text),
+                is_unnamed: text == UNNAMED,
             },
         };
         self.python[name.index()] = Some(parsed);

@@ -402,8 +402,16 @@ impl<'a> Pass<'a, '_> {
                 };
                 open.line_stack = stacks.push(call_stack, line, evidence);
             }
-            PythonName::Call { waits_for_backward, is_waiting } => {
-                open.line_stack = call_stack;
+            PythonName::Call { waits_for_backward, is_waiting, is_unnamed } => {
+                open.line_stack = match is_unnamed && !call_stack.is_empty() {
+                    // What it does is done on lines of its own, or on that of the call.
+                    true => stacks.push(
+                        stacks.parent(call_stack),
+                        stacks.line(call_stack),
+                        Evidence::Function,
+                    ),
+                    false => call_stack,
+                };
                 open.is_waiting = is_waiting;
                 open.waits_for_backward = waits_for_backward;
                 if waits_for_backward {

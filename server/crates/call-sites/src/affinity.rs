@@ -30,6 +30,11 @@ pub(crate) fn emission(
     costs: &Costs,
 ) -> Option<u32> {
     match key {
+        ChildKey::Function(function) if compares_versions(function) => {
+            let is_version = site.mentions.contains("__version__");
+            let cost = if is_version { 0 } else { costs.comparison_turned };
+            matches!(site.kind, SiteKind::Compare { .. }).then_some(cost)
+        }
         ChildKey::Function(function) if function.name.starts_with('<') => {
             let index = function.source.as_ref().filter(|_| function.file == file);
             comprehension(site, &function.name, index.map(|it| it.function), arguments, costs)
@@ -356,6 +361,11 @@ pub(crate) fn repeat_cost(
     }
 }
 
+/// Whether a function is what a comparison of `torch.__version__` calls: its class makes all of them as lambdas.
+fn compares_versions(key: &FunctionKey) -> bool {
+    key.name == "<lambda>" && key.file.ends_with("torch/torch_version.py")
+}
+
 fn is_of_importlib(key: &FunctionKey) -> bool {
     key.file.contains("importlib")
 }
@@ -586,6 +596,15 @@ fn is_alike(one: &str, other: &str) -> bool {
     one.trim_matches('_') == other.trim_matches('_')
 }
 
+/// Whether the last word of two names is the same: `fn_next` and `_contract_edges_next`.
+fn ends_alike(one: &str, other: &str) -> bool {
+    let last = |it: &'_ str| it.rsplit('_').next().map(str::len).filter(|it| MIN_WORD <= *it);
+    last(one).is_some_and(|n| last(other) == Some(n) && one.ends_with(&other[other.len() - n..]))
+}
+
+/// Letters of a word that says which function it is, and not that it is one (`fn`, `fun`, `cb`).
+const MIN_WORD: usize = 4;
+
 /// How NumPy names the functions that find out whose implementation of a function is run.
 const NUMPY_DISPATCHER: &str = "_dispatcher";
 
@@ -763,6 +782,9 @@ fn called_function(
         _ if called.is_some_and(runs_functions) => costs.call_handed_unnamed,
         Certainty::Anything if is_related => costs.call_related_unknown,
         Certainty::Anything => costs.call_unknown,
+        Certainty::Attribute if called.is_some_and(|it| ends_alike(it, name)) => {
+            costs.call_attribute_alike
+        }
         Certainty::Attribute => costs.call_other_attribute,
         Certainty::Method | Certainty::Imported if is_related => costs.call_related,
         Certainty::Imported if is_of_import(callee, &key.file) => costs.call_of_package,

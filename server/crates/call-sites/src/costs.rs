@@ -259,6 +259,8 @@ costs! {
     call_unknown = 7,
     /// A function of another name than the called attribute of `self`: what it holds was mostly given to it.
     call_other_attribute = 8,
+    /// Likewise, where both names end with the same word.
+    call_attribute_alike = 4,
     /// A function of the package that the called function is imported from: C code calls it.
     call_of_package = 6,
     /// A dispatcher of NumPy, by the name of none of its functions, at a call of NumPy.

@@ -21,7 +21,7 @@ use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
     RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, end_with_whole_step,
-    recorded_calls, recorded_snapshot_files,
+    recorded_calls, recorded_snapshot_files, unnamed_calls,
 };
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
@@ -702,6 +702,13 @@ impl<'a> LoadContext<'a> {
             && let Some(snapshot) = snapshot.wait()
         {
             warnings.extend(join_snapshot(&mut trace.profile, &snapshot));
+        }
+        let n_unnamed = unnamed_calls(&trace.profile);
+        if n_unnamed > 0 {
+            let message = format!(
+                "Python calls without a name: {n_unnamed}; PyTorch writes `unknown` for functions, classes and files whose names are not ASCII, and what these calls took is on the lines that made them"
+            );
+            warnings.add(WarningKind::Other, None, message);
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();

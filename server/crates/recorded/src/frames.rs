@@ -1,6 +1,6 @@
 //! How event names, call stacks, exact callers and snapshots spell a place in Python.
 
-use profile::{Snapshot, SnapshotFrame};
+use profile::{HostEventId, HostKind, Profile, Snapshot, SnapshotFrame};
 
 /// A frame as event names and call stacks spell it: `file(line): function`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,27 @@ pub fn function_of(recorded: &str) -> &str {
     }
     let resumed = recorded.strip_prefix("torch_dynamo_resume_in_");
     resumed.and_then(|it| it.rsplit_once("_at_")).map_or(recorded, |it| it.0)
+}
+
+/// What stands in place of the name of an event that holds what C's `isprint` does not know, as all that is not ASCII: a function
+/// `σ`, a script `lüs.py` (Kineto's `output_json.cpp`).
+pub const UNNAMED: &str = "unknown";
+
+/// Whether a trace has [`UNNAMED`] in place of this name.
+#[must_use]
+pub fn is_left_unnamed(name: &str) -> bool {
+    !name.bytes().all(|it| it == b' ' || it.is_ascii_graphic())
+}
+
+/// How many Python calls of a trace have [`UNNAMED`] in place of their name.
+#[must_use]
+pub fn unnamed_calls(profile: &Profile) -> usize {
+    let Some(unnamed) = profile.strings.find(UNNAMED) else { return 0 };
+    let host = &profile.host;
+    let is_unnamed = |it: &HostEventId| {
+        host.kind[it.index()] == HostKind::Python && host.name[it.index()] == unnamed
+    };
+    host.ids().filter(is_unnamed).count()
 }
 
 /// Whether `path` is the file that a trace calls `recorded`, which has no folder of `sys.path` before it.
