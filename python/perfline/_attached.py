@@ -325,9 +325,10 @@ class Session:
             prof.__exit__(kind, None, None)
         self._captures.keep(prof.recordings if prof is not None else [])
         has_snapshot = prof is None and kind is not None and self._saves_memory_that_is_out(kind)
+        steps = "1 step" if self._steps == 1 else f"{self._steps} steps"
         self._leave()
         if has_snapshot:
-            say(f"a device has no memory left after {self._steps} steps; a memory snapshot was written")
+            say(f"a device has no memory left after {steps}; a memory snapshot was written")
         elif prof is not None and prof.recordings:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
             self._delete_replaced()
@@ -337,11 +338,11 @@ class Session:
         elif self._function is not None:
             self._say_why_nothing_was_recorded_of_calls()
         elif kind is not None and self._options.get("parent") == os.getppid():
-            when = f"after {self._steps} steps" if self._steps else "before its first step"
+            when = f"after {steps}" if self._steps else "before its first step"
             say(f"nothing was recorded: the program failed {when}")
         elif self._steps:
             say(
-                f"nothing was recorded: the program ended after {self._steps} steps; "
+                f"nothing was recorded: the program ended after {steps}; "
                 "record earlier ones with `--after N` and fewer with `--steps N`"
             )
         elif self._options.get("parent") == os.getppid():

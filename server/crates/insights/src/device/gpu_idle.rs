@@ -61,7 +61,8 @@ fn host_remedy(books: &LineBooks) -> &'static str {
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
-    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+    let idle_lines = ledger.lines.iter().filter(|(_, books)| Ns::ZERO < books.gpu_idle);
+    let findings = idle_lines.filter_map(|(place, books)| {
         let launching = books.launching;
         let elsewhere = launching.idle_after_wait + books.recording.idle;
         let idle = (books.gpu_idle - elsewhere).max(Ns::ZERO);
