@@ -88,8 +88,8 @@ fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<
     let name = key.name.as_str();
     let is_named = site.mentions.contains(name);
     match site.kind {
-        // It goes on to its end.
-        SiteKind::Close if !key.is_resumed => None,
+        // It goes on to its end, and does nothing.
+        SiteKind::Close if !key.is_resumed || key.ran_on => None,
         SiteKind::Iterate(Iteration::Next) | SiteKind::Close => {
             let is_named = is_named || site.target.makers.contains(&name);
             Some(match (is_named, site.is_builtin_iterable) {

@@ -61,6 +61,8 @@ pub(crate) struct FunctionKey {
     pub(crate) is_generator: bool,
     /// Of a generator: whether the frame goes on, rather than begins.
     pub(crate) is_resumed: bool,
+    /// Of one that goes on: whether it did more there than to have others go on, so that it was not closed.
+    pub(crate) ran_on: bool,
     /// What it calls by itself, if it may be what a decorator made of another function, calls an operator of `torch.ops`, or runs a
     /// context manager that is a generator.
     pub(crate) calls: Vec<String>,
@@ -174,6 +176,8 @@ pub(crate) struct Keys {
     calls: FxHashMap<StrId, KeyId>,
     /// Of other calls by name, then by the names of what they run.
     calls_within: FxHashMap<StrId, FxHashMap<Vec<StrId>, KeyId>>,
+    /// Of generators that were not closed, by the key of those that may have been.
+    ran_on: FxHashMap<KeyId, KeyId>,
 }
 
 impl Keys {
@@ -271,6 +275,21 @@ impl Keys {
         id
     }
 
+    /// The key of a generator that goes on like `key`, which was not closed.
+    pub(crate) fn ran_on(&mut self, key: KeyId) -> KeyId {
+        if let Some(&known) = self.ran_on.get(&key) {
+            return known;
+        }
+        let ran_on = match self.get(key).clone() {
+            ChildKey::Function(it) => {
+                self.add(ChildKey::Function(FunctionKey { ran_on: true, ..it }))
+            }
+            _ => key,
+        };
+        self.ran_on.insert(key, ran_on);
+        ran_on
+    }
+
     /// The key of an operator of this name.
     #[cfg(test)]
     pub(crate) fn operator_named(&mut self, name: &str) -> KeyId {
@@ -359,6 +378,7 @@ fn python(
             source: definition.map(function_source),
             is_generator,
             is_resumed: is_generator && definition.is_some_and(|it| it.is_resumed()),
+            ran_on: false,
             calls,
         });
     }

@@ -13,6 +13,9 @@ use crate::definitions::{Definition, Definitions, Start};
 use crate::keys::{self, Keys};
 use crate::microseconds::MicrosecondTimes;
 
+/// So many generators that take their elements from one another are looked at.
+const MAX_GENERATORS: usize = 64;
+
 /// All frames of a recording by function, and what their children are.
 pub(crate) struct Structure {
     pub(crate) codes: Vec<FunctionCode>,
@@ -77,6 +80,13 @@ impl Structure {
                     keys.call_within(profile, &mut definitions, name, &within)
                 } else {
                     keys.call(profile, &mut definitions, name)
+                };
+                let key = match kind == HostKind::Python
+                    && kinds.of(name, &mut definitions).is_resumed
+                    && structure.children.ran_on(profile, &mut definitions, &mut kinds, event)
+                {
+                    true => structure.keys.ran_on(key),
+                    false => key,
                 };
                 let detail = host.detail_row(event);
                 let exact = if kind == HostKind::Python {
@@ -441,6 +451,32 @@ impl Children {
         }
     }
 
+    /// Whether a generator that goes on, and does nothing when it is closed, did more than to have others go on.
+    fn ran_on(
+        &self,
+        profile: &Profile,
+        definitions: &mut Definitions<'_>,
+        kinds: &mut Kinds<'_>,
+        mut event: HostEventId,
+    ) -> bool {
+        let host = &profile.host;
+        for _ in 0..MAX_GENERATORS {
+            if kinds.of(host.name[event.index()], definitions).cleans_up {
+                return false;
+            }
+            let mut goes_on = |it: &HostEventId| {
+                host.kind[it.index()] == HostKind::Python
+                    && kinds.of(host.name[it.index()], definitions).is_resumed
+            };
+            if !self.of(event).iter().all(&mut goes_on) {
+                return true;
+            }
+            let Some(&first) = self.of(event).first() else { return false };
+            event = first;
+        }
+        false
+    }
+
     /// The children of an event.
     fn of(&self, event: HostEventId) -> &[HostEventId] {
         self.of_run(self.run_of[event.index()] as usize)
@@ -498,6 +534,8 @@ struct NameKind {
     looks_within: u32,
     /// Whether it is a frame that begins elsewhere than its function.
     is_resumed: bool,
+    /// Whether its function may do something when the frame is left early.
+    cleans_up: bool,
 }
 
 impl<'a> Kinds<'a> {
@@ -507,9 +545,14 @@ impl<'a> Kinds<'a> {
 
     fn of(&mut self, name: StrId, definitions: &mut Definitions<'_>) -> NameKind {
         let text = self.profile.strings.get(name);
-        let mut find = || NameKind {
-            looks_within: keys::looks_within(text, name, definitions),
-            is_resumed: definitions.of(name).is_some_and(|it| it.is_resumed()),
+        let mut find = || {
+            let looks_within = keys::looks_within(text, name, definitions);
+            let definition = definitions.of(name);
+            NameKind {
+                looks_within,
+                is_resumed: definition.is_some_and(|it| it.is_resumed()),
+                cleans_up: definition.is_some_and(|it| it.function().cleans_up),
+            }
         };
         match self.known.get_mut(name.index()) {
             Some(known) => *known.get_or_insert_with(find),

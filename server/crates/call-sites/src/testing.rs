@@ -43,6 +43,7 @@ pub(crate) fn function(name: &str, class: Option<&str>) -> FunctionKey {
         }),
         is_generator: false,
         is_resumed: false,
+        ran_on: false,
         calls: Vec::new(),
     }
 }

@@ -90,6 +90,7 @@ fn module_function(lines: &LineIndex) -> Function {
         last_line: lines.n_lines(),
         parent: None,
         is_generator: false,
+        cleans_up: false,
         decoration: Decoration::default(),
         arity: None,
         is_triton_kernel: false,
@@ -169,6 +170,10 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
             }
             Stmt::AnnAssign(it) => {
                 this.attribute(&it.target, Some(&it.annotation), it.value.as_deref());
+                source_order::walk_stmt(this, stmt);
+            }
+            Stmt::With(_) | Stmt::Try(_) => {
+                this.functions[this.scope].cleans_up = true;
                 source_order::walk_stmt(this, stmt);
             }
             _ => source_order::walk_stmt(this, stmt),
@@ -439,6 +444,7 @@ impl Collector<'_> {
             last_line: self.last_line(range.end()).max(first_line),
             parent: Some(self.scope),
             is_generator: kind == FunctionKind::GenExpr,
+            cleans_up: false,
             decoration: Decoration::default(),
             arity: None,
             is_triton_kernel: false,

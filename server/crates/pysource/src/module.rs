@@ -46,6 +46,8 @@ pub struct Function {
     pub parent: Option<usize>,
     /// Whether its frame is left and entered again: it has a `yield`, or is a generator expression.
     pub is_generator: bool,
+    /// Whether it may do something when its frame is left early: it has a `with` or a `try`.
+    pub cleans_up: bool,
     /// What its decorators make of it.
     pub decoration: Decoration,
     /// How many arguments it takes; `None` of what is no `def`.
