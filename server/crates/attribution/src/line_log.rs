@@ -113,9 +113,9 @@ impl<'a> Codes<'a> {
         self.same[thread.code[row] as usize]
     }
 
-    /// Whether the event may be the call of a function whose name the trace does not spell.
-    fn is_unnamed(&self, profile: &Profile, event: StrId) -> bool {
-        self.is_unnamed.contains(&true) && profile.strings.get(event) == UNNAMED
+    /// Whether an event of this name may be the call of a function whose name the trace does not spell.
+    fn is_of_unnamed(&self, profile: &Profile, event: StrId) -> bool {
+        profile.strings.get(event) == UNNAMED && self.is_unnamed.contains(&true)
     }
 
     /// The path of a function's file.
@@ -211,7 +211,7 @@ fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Ve
             calls[call].children.push(id);
         }
         let code = if is_python { codes.of_event(profile, host.name[id.index()]) } else { None };
-        let is_unnamed = is_python && codes.is_unnamed(profile, host.name[id.index()]);
+        let is_unnamed = is_python && codes.is_of_unnamed(profile, host.name[id.index()]);
         let call = (code.is_some() || is_unnamed).then(|| {
             calls.push(LoggedCall {
                 event: id,
@@ -510,7 +510,7 @@ fn store(profile: &mut Profile, codes: &Codes<'_>, calls: &[LoggedCall]) {
     profile.host.operators.line.resize(n_operators, StrId::NONE);
     for call in calls {
         let name = profile.host.name[call.event.index()];
-        if let Some(code) = call.code.filter(|_| codes.is_unnamed(profile, name)) {
+        if let Some(code) = call.code.filter(|_| codes.is_of_unnamed(profile, name)) {
             profile.host.name[call.event.index()] = profile.strings.intern(&codes.event_name(code));
         }
         let by_trace = |at: Ns| if at == Ns::MIN { at } else { at - profile.meta.base };
