@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use attribution::{AttributionOptions, attribute, join_lines};
+use attribution::{AttributionOptions, attribute, join_callers, join_lines};
 use ledger::Evidence;
-use profile::{Callers, HostKind, LineLog, LoggedCode, Ns, Profile, StrId, ThreadLines};
+use profile::{
+    Callers, HostKind, LineLog, LoggedCode, Ns, Profile, StrId, ThreadCallers, ThreadLines,
+};
 use proptest::prelude::*;
 use recorded::RecordedSources;
 use tests::builder::render;
@@ -169,6 +171,29 @@ aten::add model.py:2
     for difference in [0, 7, -3] {
         assert_eq!(joined(trace, &log(&ahead(lines, difference))), expected, "{difference}");
     }
+}
+
+/// Before torch 2.14 a side-car has the name of each call, as a trace would spell it.
+#[test]
+fn functions_get_the_names_that_only_the_callers_spell() {
+    let mut profile = read("py model.py:1 f 0..100\ncall unknown 20..60\ncall len 70..80");
+    let mut callers = Callers::default();
+    let names = ["model.py(1): f", "model.py(31): σ", "len"];
+    let file = callers.strings.intern("model.py");
+    let thread = ThreadCallers {
+        tid: "101".to_owned(),
+        name: names.iter().map(|it| callers.strings.intern(it)).collect(),
+        start: [0, 20, 70].map(|it| Ns((DAY + it) * 1_000)).to_vec(),
+        file: vec![StrId::NONE, file, file],
+        line: vec![0, 3, 4],
+    };
+    callers.threads.push(thread);
+    assert_eq!(join_callers(&mut profile, &callers).iter().count(), 0);
+    let host = &profile.host;
+    let found = host.ids().map(|it| profile.strings.get(host.name[it.index()]));
+    assert_eq!(found.collect::<Vec<_>>(), names);
+    let found = host.python.caller.iter().map(|it| it.get().map(|it| profile.strings.get(it)));
+    assert_eq!(found.collect::<Vec<_>>(), [None, Some("model.py:3"), Some("model.py:4")]);
 }
 
 /// Without a log nobody knows which lines of which function an unnamed call ran.

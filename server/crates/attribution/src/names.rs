@@ -210,9 +210,7 @@ impl<'a> Names<'a> {
         if let Some(&id) = self.files.get(recorded) {
             return id;
         }
-        let key = self.sources.key(recorded).to_owned();
-        let is_user_code = self.sources.get(recorded).is_some_and(|source| source.is_user_code);
-        let id = lines.file(StackFile { key, recorded: recorded.to_owned(), is_user_code });
+        let id = lines.file(StackFile::new(recorded, self.sources));
         self.files.insert(recorded.to_owned(), id);
         id
     }

@@ -162,12 +162,7 @@ fn line_stack(
     let mut node = Node::EMPTY;
     for frame in snapshot.stacks[stack].iter().rev().filter(|frame| is_python(snapshot, frame)) {
         let recorded = snapshot.strings.get(frame.file);
-        let source = sources.get(recorded);
-        let file = stacks.lines.file(StackFile {
-            key: sources.key(recorded).to_owned(),
-            recorded: recorded.to_owned(),
-            is_user_code: source.is_some_and(|source| source.is_user_code),
-        });
+        let file = stacks.lines.file(StackFile::new(recorded, sources));
         let line = stacks.lines.line(file, frame.line);
         stacks.lines.name(line, snapshot.strings.get(frame.function));
         node = stacks.push(node, line, Evidence::Exact);

@@ -5,6 +5,19 @@ use recorded::RecordedSources;
 
 use crate::tree::{LineId, Lines, StackFile, Stacks};
 
+impl StackFile {
+    /// The file with a recorded path, which is its key where nothing is known about it.
+    #[must_use]
+    pub fn new(recorded: &str, sources: &RecordedSources) -> Self {
+        let source = sources.get(recorded);
+        Self {
+            key: source.map_or(recorded, |source| &source.key).to_owned(),
+            recorded: recorded.to_owned(),
+            is_user_code: source.is_some_and(|source| source.is_user_code),
+        }
+    }
+}
+
 /// The key of a line in the ledger.
 #[must_use]
 pub fn line_key(lines: &Lines, line: LineId) -> LineKey {

@@ -151,23 +151,12 @@ impl Finder {
         if !self.has_folder(path.parent()?) {
             return None;
         }
-        let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = seen().get(path) {
-            return *known;
-        }
-        let identity = FileIdentity::of_path(path);
-        let found = identity.map(|it| (it, it.is_settled()));
-        *seen().entry(path.to_owned()).or_insert(found)
+        remembered(&self.seen, path, || FileIdentity::of_path(path).map(|it| (it, it.is_settled())))
     }
 
     /// Whether a folder was there when it was first asked for.
     fn has_folder(&self, path: &Path) -> bool {
-        let known = || self.has_folder.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(path) {
-            return *known;
-        }
-        let is_there = path.is_dir();
-        *known().entry(path.to_owned()).or_insert(is_there)
+        remembered(&self.has_folder, path, || path.is_dir())
     }
 
     /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
@@ -563,17 +552,25 @@ impl Finder {
     fn python_file(&self, path: &Path) -> Option<PythonFile> {
         // Before it is read: a change from now on is seen by the next load.
         self.see(path)?;
-        let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files().get(path) {
-            return known.clone();
-        }
-        let file = self.folders.read(path).map(|text| {
-            let text: Arc<str> = text.into();
-            PythonFile { module: Arc::new(Module::parse(&text)), text }
-        });
-        files().insert(path.to_owned(), file.clone());
-        file
+        remembered(&self.files, path, || {
+            let text: Arc<str> = self.folders.read(path)?.into();
+            Some(PythonFile { module: Arc::new(Module::parse(&text)), text })
+        })
     }
+}
+
+/// What is known of a path, which `find` finds where it is the first time; others may look for it meanwhile.
+fn remembered<T: Clone>(
+    known: &Mutex<HashMap<PathBuf, T>>,
+    path: &Path,
+    find: impl FnOnce() -> T,
+) -> T {
+    let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known().get(path) {
+        return known.clone();
+    }
+    let found = find();
+    known().entry(path.to_owned()).or_insert(found).clone()
 }
 
 fn is_notebook(path: &Path) -> bool {

@@ -190,12 +190,6 @@ impl RecordedSources {
         self.files.get(recorded)
     }
 
-    /// The key in the ledger of the file with a recorded path, which is that path where nothing is known about it.
-    #[must_use]
-    pub fn key<'a>(&'a self, recorded: &'a str) -> &'a str {
-        self.get(recorded).map_or(recorded, |source| &source.key)
-    }
-
     /// Whether the file with this key in the ledger is your code.
     #[must_use]
     pub fn is_user_code(&self, key: &str) -> bool {

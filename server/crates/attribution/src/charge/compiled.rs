@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{CompiledFunction, Ledger, LineKey, RecompileCause};
-use line_stacks::{LineId, Lines, line_key};
+use line_stacks::{LineId, Lines, StackFile, line_key};
 use profile::{FunctionCompile, Profile, StrId};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
@@ -23,8 +23,8 @@ pub(crate) fn note_compiled(
         ran_on.entry(frame).or_default().push(line_key(lines, line));
     }
     let key = |file: StrId, line: u32| {
-        let recorded = profile.strings.get(file);
-        LineKey { file: sources.key(recorded).to_owned(), line }
+        let file = StackFile::new(profile.strings.get(file), sources);
+        LineKey { file: file.key, line }
     };
     for it in &profile.graph_breaks {
         let reasons = ledger.graph_breaks.entry(key(it.file, it.line)).or_default();
