@@ -187,7 +187,7 @@ fn of_ranks(name: &str) -> (Ledger, CriticalPath) {
     let options = LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let run = load(&inputs, &options, &watch).unwrap();
-    assert!(run.adds_up());
+    assert!(run.adds_up(&run.merged.balances()));
     let compared = Comparison::new(&run.merged).unwrap();
     let path = CriticalPath::new(&run, Some(&compared)).unwrap().unwrap();
     // What is read rank by rank is what whole paths give.

@@ -33,26 +33,35 @@ pub(super) fn print_loaded(
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     let (run, timing) = inputs::load(args, &options)?;
-    print_run(args, &options, &run, timing, write)
+    print_run(args, &options, run, timing, write)
 }
 
 /// Prints what `write` makes of a loaded recording.
 fn print_run(
     args: &args::RecordingArgs,
     options: &LoadOptions,
-    run: &Run,
+    run: Run,
     timing: Timing,
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     let sources: SourceFolders = loader::source_folders(options);
     let names = loader::display_names(&run.merged, &args.root);
-    let recording = Recording { run, names, sources: &sources };
+    let recording = Recording { run: &run, names, sources: &sources };
     let loaded = CommandInput { recording, timing, sources: &sources };
     let mut out = pager::stdout();
     let code = write(&mut out, &loaded)?;
     out.finish()?;
     inputs::keep(options);
-    Ok(if inputs::is_whole(args, run) { code } else { ExitCode::from(2) })
+    let code = if inputs::is_whole(args, &run) { code } else { ExitCode::from(2) };
+    drop_aside(run);
+    Ok(code)
+}
+
+/// Drops a run on a thread of its own. With a million lines that takes seconds, for which nobody who waits for the command has to
+/// wait: the process ends meanwhile, and with `--watch` it goes on.
+fn drop_aside(run: Run) {
+    // If there can be no thread, `spawn` has dropped the closure, and the run with it.
+    let _ = std::thread::Builder::new().spawn(move || drop(run));
 }
 
 /// Loads a recording with the stacks that pass `filter`, and prints what `write` makes of it.
@@ -63,7 +72,7 @@ pub(super) fn print_stacks(
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     match load_stacks(args, options, filter)? {
-        Some(it) => print_run(args, &it.options, &it.run, it.timing, write),
+        Some(it) => print_run(args, &it.options, it.run, it.timing, write),
         None => Ok(ExitCode::from(2)),
     }
 }
@@ -90,7 +99,7 @@ pub(super) fn print_part(
         return Ok(ExitCode::from(2));
     };
     let part = RecordingPart::take(&mut it.run, filter, whole_filter);
-    print_run(args, &it.options, &it.run, it.timing, |out, it| write(out, it, Some(&part)))
+    print_run(args, &it.options, it.run, it.timing, |out, it| write(out, it, Some(&part)))
 }
 
 /// Whether it is known when things happened; says what is needed where it is not.

@@ -62,10 +62,8 @@ pub(crate) fn post(
         post_file(ledger, sources, file);
     }
     let evidence = evidence_by_line(&charges.stacks, &charges.host.is_charged);
-    for (line, mut books) in lines.ids().zip(books) {
-        if lines.parts(line).is_some() {
-            continue;
-        }
+    let mut posted = Vec::new();
+    for (line, mut books) in in_order_of_keys(lines, books) {
         let (calls, call_evidence) = calls.get(line.index()).copied().unwrap_or_default();
         books.calls = calls;
         if books.is_blank() {
@@ -77,11 +75,29 @@ pub(crate) fn post(
         }
         books.function = function(lines, sources, line);
         books.readings = charges.readings.get(&line).cloned().unwrap_or_default();
-        ledger.lines.insert(line_key(lines, line), books);
+        posted.push((line_key(lines, line), books));
     }
+    // In their order they are put side by side: one by one, each looks for its place among a million texts that begin alike.
+    ledger.lines = posted.into_iter().collect();
     ledger.loops = loops(charges, sources, &ledger.lines);
     ledger.memory =
         device_memory::reports(&charges.memory, &ledger.lines, &charges.steps, charges.rank);
+}
+
+/// The lines that stand for one line each with their books, in the order of their [`line_key`]s.
+fn in_order_of_keys(lines: &Lines, books: Vec<Box<LineBooks>>) -> Vec<(LineId, Box<LineBooks>)> {
+    let mut files: Vec<usize> = (0..lines.files.len()).collect();
+    files.sort_unstable_by_key(|&file| &lines.files[file].key);
+    let mut rank_of = vec![0; files.len()];
+    for (rank, file) in files.into_iter().enumerate() {
+        rank_of[file] = rank;
+    }
+    let of_one = lines.ids().zip(books).filter(|&(line, _)| lines.parts(line).is_none());
+    let mut of_one = Vec::from_iter(of_one);
+    of_one.sort_unstable_by_key(|&(line, _)| {
+        (rank_of[lines.file_of(line).0 as usize], lines.number(line))
+    });
+    of_one
 }
 
 /// Self, own and total of thread and device time.

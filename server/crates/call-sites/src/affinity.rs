@@ -9,7 +9,7 @@ use pysource::flow::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::c_objects::{is_container_method, is_object_of_c, is_type_call};
+use crate::c_objects::{is_container_method, is_object_of_c, is_type_call, is_type_of_c};
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
@@ -258,6 +258,11 @@ pub(crate) fn repeat_cost(
                 && (callee.name().is_some_and(hashes_elements)
                     || matches!(before, ChildKey::Function(it) if is_look_up(&it.name))) =>
         {
+            0
+        }
+        // The elements of a tuple.
+        (SiteKind::Hash, ChildKey::Function(it)) if is_look_up(&it.name) => 0,
+        (SiteKind::Call { .. }, ChildKey::Operator { .. }) if matches!(before, ChildKey::Function(it) if it.is_asked_by_scripts()) => {
             0
         }
         (SiteKind::Call { .. }, ChildKey::Function(_)) if is_dispatcher(before) => 0,
@@ -527,6 +532,11 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => Some(costs.unpack_function),
         },
+        SiteKind::Hash => match name {
+            "__hash__" => Some(0),
+            "__eq__" => Some(costs.special_method),
+            _ => None,
+        },
         // `*args` and `**kwargs` are a tuple and a dict.
         SiteKind::Spread { .. } if site.mentions.iter().all(|it| it.ends_with("args")) => None,
         SiteKind::Spread { mapping } => match name {
@@ -743,8 +753,11 @@ fn called_function(
             _ => costs.dunder_elsewhere,
         };
     }
-    // It makes what calls later.
-    if called == Some("partial") {
+    if key.is_asked_by_scripts() {
+        return costs.scripted_call;
+    }
+    // It makes what calls later, if anything.
+    if called == Some("partial") || (is_type_of_c(callee) && !is_handed(site, callee, key)) {
         return costs.call_other_defined;
     }
     if key.may_wrap() {

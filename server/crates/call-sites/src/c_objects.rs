@@ -7,16 +7,23 @@ use pysource::flow::{Binding, Callee};
 pub(crate) fn is_object_of_c(callee: &Callee) -> bool {
     let Binding::Imported { path, .. } = &callee.binding else { return false };
     match (callee.path.as_slice(), callee.name()) {
-        ([_], Some(name)) => TYPES_OF_C.contains(&name),
-        ([_, _], Some(name)) => match path.as_str() {
-            "numpy" => UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name),
-            "itertools" | "functools" | "collections" | "operator" => TYPES_OF_C.contains(&name),
-            _ => false,
-        },
+        _ if is_type_of_c(callee) => true,
+        ([_, _], Some(name)) => {
+            path == "numpy"
+                && (UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name))
+        }
         // Compiled functions are recorded where they are built-in functions, and these are not.
         ([_, part, _], Some(_)) => path == "numpy" && part == "random",
         _ => false,
     }
+}
+
+/// Whether what is called is a type of the standard library that is written in C.
+pub(crate) fn is_type_of_c(callee: &Callee) -> bool {
+    let Binding::Imported { path, .. } = &callee.binding else { return false };
+    let is_module = matches!(path.as_str(), "itertools" | "functools" | "collections" | "operator");
+    let is_named = callee.path.len() == 1 || (callee.path.len() == 2 && is_module);
+    is_named && callee.name().is_some_and(|it| TYPES_OF_C.contains(&it))
 }
 
 /// Types of the standard library that are written in C.

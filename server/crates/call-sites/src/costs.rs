@@ -122,7 +122,7 @@ costs! {
     /// A generator that is unpacked and not known to be what is unpacked.
     generator_unpacked = 10,
     /// A generator taken by `*`, `await`, `list(…)` and the like, where the text does not name it.
-    generator_taken_unnamed = 4,
+    generator_taken_unnamed = 3,
     /// A step of a generator in `next(…)` or `.send(…)`.
     generator_next = 1,
     /// A generator that goes on where it was not begun: it is rather another one of the same function.
@@ -186,6 +186,8 @@ costs! {
     unpack_object = 4,
     /// Any other function where something is unpacked.
     unpack_function = 20,
+    /// What a function of TorchScript asks before it runs, in any call.
+    scripted_call = 2,
     /// A function where a decorator is applied.
     decorator_applied = 8,
     /// A function where a frame waits or is left.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pysource::flow::{
     Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, Site, SiteKind, calls_for_each,
+    is_view_of_dict,
 };
 use pysource::{Arity, AssignedValue, Decoration, Function, FunctionKind, Module};
 use recorded::RecordedSources;
@@ -360,9 +361,7 @@ fn is_made_by_type(iterable: &Iterable) -> bool {
 fn is_builtin_call(iterable: &Iterable) -> bool {
     match iterable {
         Iterable::Call { name, is_method: false, .. } => name == "range",
-        Iterable::Call { name, has_arguments: false, .. } => {
-            matches!(name.as_str(), "items" | "values" | "keys")
-        }
+        Iterable::Call { name, has_arguments: false, .. } => is_view_of_dict(name),
         _ => false,
     }
 }

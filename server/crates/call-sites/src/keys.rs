@@ -91,6 +91,11 @@ impl FunctionKey {
             && !path.iter().any(|it| self.calls.contains(it))
     }
 
+    /// Whether a function of TorchScript asks it first, from C++, before it runs as an operator of its own name.
+    pub(crate) fn is_asked_by_scripts(&self) -> bool {
+        self.name == "is_exporting" && self.file.ends_with("torch/compiler/__init__.py")
+    }
+
     /// Whether it runs a context manager that none of the functions makes which are called `names`.
     pub(crate) fn is_of_other_context_manager(&self, names: impl Fn(&str) -> bool) -> bool {
         is_of_context_manager(&self.file, &self.name)

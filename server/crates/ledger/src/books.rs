@@ -255,7 +255,13 @@ impl Ledger {
     /// Whether the books balance, no line has more time than there was, and critical paths have no gaps.
     #[must_use]
     pub fn adds_up(&self) -> bool {
-        self.balances().iter().all(Balance::is_balanced)
+        self.adds_up_with(&self.balances())
+    }
+
+    /// The same with [`Self::balances`], which looks at all lines, at hand.
+    #[must_use]
+    pub fn adds_up_with(&self, balances: &[Balance]) -> bool {
+        balances.iter().all(Balance::is_balanced)
             && self.excesses().next().is_none()
             && self.has_whole_paths()
     }

@@ -279,10 +279,10 @@ impl Run {
         })
     }
 
-    /// Whether all sums add up, but for those of a recording that is not of one run.
+    /// Whether all sums add up, but for those of a recording that is not of one run; `balances` are those of [`Self::merged`].
     #[must_use]
-    pub fn adds_up(&self) -> bool {
-        self.merged.adds_up() && self.ranks.iter().all(|it| it.has_whole_paths)
+    pub fn adds_up(&self, balances: &[Balance]) -> bool {
+        self.merged.adds_up_with(balances) && self.ranks.iter().all(|it| it.has_whole_paths)
     }
 
     /// The books of one of [`Self::ranks`]. Where there are several, they are read again by each call.
@@ -487,7 +487,7 @@ mod tests {
         // Paths of several ranks are not added up.
         assert!(run.merged.critical_paths.is_empty());
         assert_eq!(run.merged.threads.len(), 2);
-        assert!(run.adds_up());
+        assert!(run.adds_up(&run.merged.balances()));
         let outlines = run.outlines();
         for (rank, whole) in run.ranks.iter().zip(&whole) {
             assert_eq!(*run.ledger_of(rank).unwrap(), *whole);

@@ -443,6 +443,8 @@ pub enum SiteKind {
         /// Number of targets.
         n: u32,
     },
+    /// What goes into a set or becomes a key is hashed: of a display all that is not constant, of a comprehension each time.
+    Hash,
     /// `*` (`mapping`: `**`) in a call or display.
     Spread {
         /// Whether it is `**`.
@@ -554,6 +556,12 @@ pub enum Iterable {
         /// The first argument, if that is a name, with what that is: `map` and `filter` call it.
         first: Option<(String, Binding)>,
     },
+}
+
+/// Whether a method of this name gives a view of a dictionary, which leaves nothing when its elements are taken.
+#[must_use]
+pub fn is_view_of_dict(name: &str) -> bool {
+    matches!(name, "items" | "values" | "keys")
 }
 
 /// Whether a built-in type of this name calls a function for each element when that is taken.

@@ -36,6 +36,7 @@ fn label(kind: &SiteKind) -> Option<String> {
         SiteKind::Iterate(Iteration::Next) => "next".to_owned(),
         SiteKind::Unpack { .. } => "unpack".to_owned(),
         SiteKind::Spread { .. } => "spread".to_owned(),
+        SiteKind::Hash => "hash".to_owned(),
         SiteKind::Enter => "enter".to_owned(),
         SiteKind::Exit => "exit".to_owned(),
         SiteKind::Format => "format".to_owned(),
@@ -119,7 +120,7 @@ fn follow(snippet: &str, flow: &Flow, events: &[(u32, &str)], minor: u8) -> Resu
 fn is_known(function: &str, minor: u8) -> bool {
     match function {
         // `*` and `**` were unpacked together, at the end; lines of joined strings were those of the first.
-        "spreads" | "dict_lines" | "f_string_joined" | "f_string_nested" => minor == 8,
+        "spreads" | "dict_lines" | "hashed" | "f_string_joined" | "f_string_nested" => minor == 8,
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use ::ranks::Comparison;
-use ledger::{Bytes, Ledger, LineBooks, LineKey, Metric, Ns};
+use ledger::{Balance, Bytes, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
 use metrics::{Period, Quantity, Scale};
 
@@ -63,10 +63,11 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let run = recording.run;
     let ledger = &run.merged;
     let scale = Scale::new(&run.merged, Period::Mean);
+    let balances = ledger.balances();
     let suppression = Suppression::new(recording);
     let lines =
         LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
-    let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
+    let mut sections = vec![totals(ledger, &scale, &balances, "run"), steps(run)];
     let compared = Comparison::new(ledger);
     sections.extend(ranks::sections(recording, compared.as_ref(), options.top));
     let path = critical_path::section(recording, compared.as_ref(), &options.code, options.top);
@@ -86,7 +87,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
         run_summary::lines(recording, &options.code, options.top),
         lines.hottest("lines-peak", "Lines by bytes at the peak", Quantity::Peak),
         inputs(run),
-        books(ledger),
+        books(&balances),
         reasons(ledger),
     ]);
     let has = |id: &str| sections.iter().any(|it| it.id == id);
@@ -100,7 +101,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     if !ledger.memory.is_empty() {
         charts.push(Chart::Memory(ledger));
     }
-    let mut summary = summary::summary(run, &scale);
+    let mut summary = summary::with_balances(run, &scale, &balances);
     let verdict = verdict::of(ledger, &scale);
     if verdict.as_ref().is_some_and(|it| it.limit == Bottleneck::Launches) {
         // The verdict says it with all its numbers.
@@ -137,6 +138,7 @@ fn build_part<'a>(
 ) -> Report<'a> {
     let ledger = &recording.run.merged;
     let scale = Scale::new(ledger, Period::Run);
+    let balances = ledger.balances();
     let suppression = Suppression::new(recording);
     let lines = LineTables {
         recording,
@@ -146,7 +148,7 @@ fn build_part<'a>(
         of: Some("of part"),
     };
     let mut sections = vec![
-        totals(ledger, &scale, "part"),
+        totals(ledger, &scale, &balances, "part"),
         lines.costliest(),
         lines.hottest("lines-cpu", "Lines by own thread time", Quantity::CpuBusy),
         lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
@@ -154,7 +156,7 @@ fn build_part<'a>(
         lines.hottest("lines-waiting", "Lines that wait for something else", Quantity::Waiting),
         lines.hottest("lines-alloc", "Lines by allocated bytes", Quantity::Alloc),
         inputs(recording.run),
-        books(ledger),
+        books(&balances),
         reasons(ledger),
     ];
     let empty = sections.iter().filter(|it| it.rows.is_empty()).map(|it| it.id).collect();
@@ -186,14 +188,14 @@ fn build_part<'a>(
 }
 
 /// What was recorded in all; `of` is what the sums are called.
-fn totals(ledger: &Ledger, scale: &Scale<'_>, of: &'static str) -> Section {
+fn totals(ledger: &Ledger, scale: &Scale<'_>, balances: &[Balance], of: &'static str) -> Section {
     let mut columns = vec![Column::text(""), Column::mixed(of)];
     if scale.period() == Period::Mean {
         columns.extend([Column::mixed("per step"), Column::mixed("outside steps")]);
     }
     columns.push(Column::number("on lines", Unit::Share));
     let mut section = Section::new("totals", "Totals", Subject::Run, columns);
-    for mut balance in ledger.balances().into_iter().filter(|it| it.total != 0) {
+    for mut balance in balances.iter().copied().filter(|it| it.total != 0) {
         if balance.metric == Metric::Waiting {
             // That of idle threads is in no other row.
             balance.total -= ledger.idle_threads.values().map(|it| it.time).sum::<Ns>().0;
@@ -471,7 +473,7 @@ fn inputs(run: &Run) -> Section {
 }
 
 /// Σ lines + unattributed = total, to the last digit.
-fn books(ledger: &Ledger) -> Section {
+fn books(balances: &[Balance]) -> Section {
     let columns = [
         Column::text(""),
         Column::mixed("lines"),
@@ -480,7 +482,7 @@ fn books(ledger: &Ledger) -> Section {
         Column::text(""),
     ];
     let mut section = Section::new("books", "Books", Subject::Recording, columns);
-    for it in ledger.balances().into_iter().filter(|it| !it.is_balanced() || it.total != 0) {
+    for it in balances.iter().filter(|it| !it.is_balanced() || it.total != 0) {
         section.rows.push(vec![
             Cell::text(it.metric.label()),
             Cell::exact(it.metric, it.lines),

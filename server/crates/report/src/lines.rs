@@ -371,7 +371,9 @@ struct LineOfOutput<'a> {
     /// Under the name that its file has in the output.
     key: LineKey,
     now: LineNow,
-    books: Cow<'a, LineBooks>,
+    /// Those of the ledger, but where two lines of it are one here. Boxed as there: a place for books themselves is as large as they
+    /// are, also where they are borrowed.
+    books: Cow<'a, Box<LineBooks>>,
 }
 
 /// Where a recorded line is in the file as it is now.
@@ -401,7 +403,7 @@ fn rows<'a>(recording: &Recording<'a>, code: &CodeFilter) -> Vec<LineOfOutput<'a
     let ledger = &recording.run.merged;
     let mut maps: BTreeMap<&str, (SourceFit, Option<LineMap>)> = BTreeMap::new();
     let mut renamed = BTreeMap::<_, (LineNow, Cow<'_, _>)>::new();
-    for (key, books) in ledger.lines_with_books() {
+    for (key, books) in &ledger.lines {
         let (fit, map) = maps.entry(&key.file).or_insert_with(|| {
             let file = ledger.files.get(&key.file);
             let fit = file.map_or(SourceFit::Missing, |file| file.fit);
@@ -484,7 +486,8 @@ fn unattributed(
 
 fn books(ledger: &Ledger, part: Option<&RecordingPart>) -> Vec<(String, FieldValue<'static>)> {
     let balances = ledger.balances();
-    let mut fields = vec![("balanced".to_owned(), FieldValue::Json(ledger.adds_up().to_string()))];
+    let mut fields =
+        vec![("balanced".to_owned(), FieldValue::Json(ledger.adds_up_with(&balances).to_string()))];
     fields.extend(balances.map(|it| {
         let sides = [
             ("lines", amount(it.metric, it.lines)),

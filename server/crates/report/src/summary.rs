@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use insights::{LaunchBoundRun, launch_bound_run};
-use ledger::{Bytes, Ledger, LoaderWorkers, Metric, Ns, Overview, Reason};
+use ledger::{Balance, Bytes, Ledger, LoaderWorkers, Metric, Ns, Overview, Reason};
 use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
@@ -14,11 +14,16 @@ use crate::model::{Note, Summary, duration};
 
 /// What opens the annotated source and the report.
 pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
+    with_balances(run, scale, &run.merged.balances())
+}
+
+/// The same with the balances of [`Run::merged`], which take a look at all lines, at hand.
+pub(crate) fn with_balances(run: &Run, scale: &Scale<'_>, balances: &[Balance]) -> Summary {
     let ledger = &run.merged;
     let [recording, extent] = recording(run, scale);
     let mut notes: Vec<Note> = command(ledger).map(Note::plain).into_iter().collect();
     notes.extend(devices(ledger, scale).map(Note::plain));
-    notes.push(Note::plain(attributed(run)));
+    notes.push(Note::plain(attributed(run, balances)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
     notes.extend(missing_events(ledger).map(Note::plain));
@@ -32,7 +37,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     let other_run = run.of_other_run();
     notes.extend(other_run.map(|(it, why)| Note::alarm(format!("{}: {}", name(it), warning(why)))));
-    if other_run.is_none() && !run.adds_up() {
+    if other_run.is_none() && !run.adds_up(balances) {
         notes.push(Note::alarm(
             "internal error: totals do not add up; `perfline report` says which, please report it",
         ));
@@ -317,9 +322,8 @@ fn typical(mut steps: Vec<Ns>) -> Option<Ns> {
 }
 
 /// How much of the recording has a line, and how that is known.
-fn attributed(run: &Run) -> String {
+fn attributed(run: &Run, balances: &[Balance]) -> String {
     let ledger = &run.merged;
-    let balances = ledger.balances();
     let share = |metric: Metric, name: &str| {
         let it = balances.iter().find(|it| it.metric == metric && it.total != 0)?;
         Some(format!("{} of {name}", percent(it.lines as f64 / it.total as f64)))

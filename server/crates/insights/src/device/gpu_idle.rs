@@ -45,6 +45,9 @@ const MIN_MOVABLE: f64 = 0.5;
 /// Time for a kernel up to which the line launches, whatever library it does so through.
 const MAX_LAUNCH: Ns = Ns(500_000);
 
+/// What to do about a line at which what was launched did not begin.
+const OTHER_REMEDY: &str = "Work was launched and waited for something else: streams that wait for each other, copies, collectives.";
+
 /// What to do about a line at which nothing is launched in time.
 fn host_remedy(books: &LineBooks) -> &'static str {
     let host = host_time(books);
@@ -71,12 +74,11 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         let kernel = launching.idle_kernel / devices;
         let other = idle / devices - host - kernel;
         let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });
-        let remedy = if kernel.max(other) <= host {
-            host_remedy(books)
-        } else {
-            "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
-        };
-        finding(&RULE, scale, limits, Costly::line(place, books, cost, detail, remedy))
+        let draft = Costly::line(place, books, cost, detail, OTHER_REMEDY);
+        let found = finding(&RULE, scale, limits, draft)?;
+        // Which remedy it is takes a look at all that the line did, and few lines cost enough.
+        let remedy = if kernel.max(other) <= host { host_remedy(books) } else { OTHER_REMEDY };
+        Some(Finding { remedy, ..found })
     });
     findings.collect()
 }

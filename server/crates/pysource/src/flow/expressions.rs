@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{
     Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBinOp, ExprBoolOp, ExprCall, ExprCompare,
-    ExprStarred, ExprSubscript, InterpolatedStringElement, Operator,
+    ExprDict, ExprStarred, ExprSubscript, InterpolatedStringElement, Operator,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -103,16 +103,8 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.expr_where(&it.test, false, &it.orelse);
                 self.at = self.merge(end, self.at);
             }
-            Expr::Dict(it) => {
-                for item in &it.items {
-                    self.exprs(item.key.as_ref());
-                    self.expr(&item.value);
-                    if item.key.is_none() {
-                        self.site(SiteKind::Spread { mapping: true }, lines, item.value.range());
-                    }
-                }
-            }
-            Expr::Set(it) => self.elements(&it.elts, lines),
+            Expr::Dict(it) => self.dict(it, lines),
+            Expr::Set(it) => self.set(&it.elts, lines),
             Expr::List(it) => self.elements(&it.elts, lines),
             Expr::Tuple(it) => self.elements(&it.elts, lines),
             Expr::ListComp(it) => self.comprehension(self.scopes.number(it)),
@@ -344,6 +336,40 @@ impl<'a> FlowBuilder<'_, 'a> {
         Some(decided)
     }
 
+    /// What stands before `**`, and behind it, is put into the dictionary at once.
+    fn dict(&mut self, it: &'a ExprDict, lines: LinesByVersion) {
+        for items in it.items.split_inclusive(|item| item.key.is_none()) {
+            for item in items.iter().filter(|item| item.key.is_some()) {
+                self.exprs(item.key.as_ref());
+                self.expr(&item.value);
+            }
+            self.hashed(items.iter().filter_map(|item| item.key.as_ref()), lines);
+            if let Some(spread) = items.last().filter(|item| item.key.is_none()) {
+                self.expr(&spread.value);
+                self.site(SiteKind::Spread { mapping: true }, lines, spread.value.range());
+            }
+        }
+    }
+
+    /// What stands before the first `*` is put into the set at once, what stands behind it one by one.
+    fn set(&mut self, elements: &'a [Expr], lines: LinesByVersion) {
+        let first_star = elements.iter().position(Expr::is_starred_expr);
+        let (together, apart) = elements.split_at(first_star.unwrap_or(elements.len()));
+        self.exprs(together);
+        self.hashed(together, lines);
+        for element in apart {
+            self.elements(std::slice::from_ref(element), lines);
+            self.hashed(Some(element).filter(|it| !it.is_starred_expr()), lines);
+        }
+    }
+
+    /// Hashes those of `elements` that are not constants, one after the other.
+    fn hashed(&mut self, elements: impl IntoIterator<Item = &'a Expr>, lines: LinesByVersion) {
+        for element in elements.into_iter().filter(|it| may_leave_hash(it)) {
+            self.site(SiteKind::Hash, lines, element.range());
+        }
+    }
+
     fn elements(&mut self, elements: &'a [Expr], lines: LinesByVersion) {
         for element in elements {
             self.expr(element);
@@ -551,7 +577,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.site(SiteKind::Iterate(Iteration::Start), lines, first.iter.range());
         self.take_from(1, &first.iter);
         let start = self.at;
-        if loops.is_generator {
+        if loops.is_generator() {
             self.site(SiteKind::Generator { function }, LinesByVersion::same(line), loops.range);
             return;
         }
@@ -602,7 +628,15 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
         }
         self.exprs(loops.elements.into_iter().flatten());
-        if let Some(element) = loops.elements[0].filter(|_| loops.is_generator) {
+        if let [Some(element), value] = loops.elements
+            && loops.hashes()
+        {
+            // Up to Python 3.9 it gets the line of what was evaluated last.
+            let last = self.line_of(value.unwrap_or(element));
+            let lines = LinesByVersion::same(self.line_of(element));
+            self.hashed([element], lines.with(0..=9, last).with(10..=11, self.here_310));
+        }
+        if let Some(element) = loops.elements[0].filter(|_| loops.is_generator()) {
             let lines = LinesByVersion::same(self.line_of(element));
             self.site(SiteKind::Yield, lines, element.range());
         }
@@ -762,6 +796,14 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
                 || expr.is_string_literal_expr()
                 || expr.is_bytes_literal_expr()
         }
+    }
+}
+
+/// Whether a method of Python may run where an expression is hashed: not that of a number or string, or of several of them.
+fn may_leave_hash(expr: &Expr) -> bool {
+    match expr {
+        Expr::Tuple(it) => it.elts.iter().any(may_leave_hash),
+        _ => !is_literal(expr) && !expr.is_literal_expr() && !expr.is_f_string_expr(),
     }
 }
 

@@ -9,6 +9,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use crate::module::FunctionKind;
 use crate::stack_guard::{Depth, Descend};
 
 /// Functions that a decorator is applied to beyond this number are not kept.
@@ -55,7 +56,18 @@ pub(crate) struct Loops<'a> {
     /// What is made of each step: one expression, or the key and the value.
     pub(crate) elements: [Option<&'a Expr>; 2],
     pub(crate) generators: &'a [Comprehension],
-    pub(crate) is_generator: bool,
+    pub(crate) kind: FunctionKind,
+}
+
+impl Loops<'_> {
+    pub(crate) fn is_generator(&self) -> bool {
+        self.kind == FunctionKind::GenExpr
+    }
+
+    /// Whether it makes a set or a dictionary.
+    pub(crate) fn hashes(&self) -> bool {
+        matches!(self.kind, FunctionKind::SetComp | FunctionKind::DictComp)
+    }
 }
 
 /// A decorator: `@name`, or `@name(…)`, which makes one.
@@ -161,9 +173,9 @@ impl<'a> ScopeWalk<'a> {
         range: TextRange,
         elements: [Option<&'a Expr>; 2],
         generators: &'a [Comprehension],
-        is_generator: bool,
+        kind: FunctionKind,
     ) {
-        let loops = Loops { range, elements, generators, is_generator };
+        let loops = Loops { range, elements, generators, kind };
         self.scopes.add(node, ScopeCode::Comprehension(loops), self.scope);
     }
 }
@@ -201,19 +213,22 @@ impl<'a> SourceOrderVisitor<'a> for ScopeWalk<'a> {
                 self.scope = self.scopes.codes.len() - 1;
             }
             Expr::ListComp(it) => {
-                self.comprehension(it, it.range, [Some(&it.elt), None], &it.generators, false);
+                let elements = [Some(&*it.elt), None];
+                self.comprehension(it, it.range, elements, &it.generators, FunctionKind::ListComp);
             }
             Expr::SetComp(it) => {
-                self.comprehension(it, it.range, [Some(&it.elt), None], &it.generators, false);
+                let elements = [Some(&*it.elt), None];
+                self.comprehension(it, it.range, elements, &it.generators, FunctionKind::SetComp);
             }
             Expr::DictComp(it) => {
                 let elements = [it.key.as_deref(), Some(&*it.value)];
-                self.comprehension(it, it.range, elements, &it.generators, false);
+                self.comprehension(it, it.range, elements, &it.generators, FunctionKind::DictComp);
             }
             Expr::Generator(it) => {
                 let start = self.call.filter(|_| !it.parenthesized).unwrap_or(it.start());
                 let range = TextRange::new(start.min(it.start()), it.end());
-                self.comprehension(it, range, [Some(&it.elt), None], &it.generators, true);
+                let elements = [Some(&*it.elt), None];
+                self.comprehension(it, range, elements, &it.generators, FunctionKind::GenExpr);
             }
             _ => {}
         }

@@ -131,6 +131,9 @@ class T:
         return answer()
 
     def __hash__(self):
+        # Of a display or comprehension. What a call or `in` hashes is a matter of what it is given.
+        if opcode(sys._getframe(1))[0] in ("BUILD_MAP", "BUILD_SET", "MAP_ADD", "SET_ADD"):
+            log("hash")
         return id(self)
 
     def __iter__(self):

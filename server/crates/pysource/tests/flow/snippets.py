@@ -934,6 +934,38 @@ def dict_lines(a, b):
     }
 
 
+def hashed(a, b):
+    x = {
+        (a.x, 1, "k"): 2,
+        a.y:
+            b.y,
+        3: b.z,
+    }
+    return x, {
+        b,
+        "k",
+        a.m,
+        *b,
+        a.n,
+    }
+
+
+def dict_comp_lines(a, b):
+    x = {
+        a.
+        k:
+        a.v(
+            b)
+        for a in b
+    }
+    return {
+        y(
+            b)
+        for y in a
+        if y
+    }
+
+
 def semicolons(a): x = a.x; x.y(); return x
 
 
