@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use crate::c_objects::{is_container_method, is_object_of_c, is_type_call, is_type_of_c};
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
-use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
+use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner, TORCH_FUNCTION, out_of_place};
 
 /// The property of a module's `__spec__` that an import by `from .` reads first (`resolve_name` in CPython's `import.c`).
 const PACKAGE_OF_IMPORT: &str = "parent";
@@ -40,6 +40,9 @@ pub(crate) fn emission(
             comprehension(site, &function.name, index.map(|it| it.function), arguments, costs)
         }
         ChildKey::Function(function) if function.is_generator => generator(site, function, costs),
+        ChildKey::Function(function) if function.stands_for_its_call() => {
+            in_place_of(site, function, costs)
+        }
         ChildKey::Function(function) => called(site, function, costs),
         ChildKey::Module { class } => module(site, class, costs),
         ChildKey::Builtin { name, owner, runs, object } => {
@@ -400,6 +403,21 @@ fn is_scalar_type(name: &str) -> bool {
     matches!(name, "int" | "float" | "bool" | "str")
 }
 
+/// The cost of a function that is called in place of one of PyTorch: what it calls in turn shows which.
+fn in_place_of(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
+    let is_it = match site.kind {
+        SiteKind::Call { callee, .. } => {
+            callee.name().is_some_and(|called| key.calls.iter().any(|it| is_alike(called, it)))
+        }
+        SiteKind::Operator { .. } | SiteKind::Unary(_) | SiteKind::Compare { .. } => {
+            let run = key.calls.iter().filter_map(|it| operator(site, out_of_place(it), costs));
+            return Some(run.min().unwrap_or(costs.torch_function_of_other));
+        }
+        _ => false,
+    };
+    if is_it { Some(0) } else { called(site, key, costs) }
+}
+
 fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
     let name = key.name.as_str();
     let is_dunder = is_dunder(name);
@@ -449,7 +467,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                     Some(costs.special_method)
                 }
                 ("__delattr__" | "__delete__", Access::Delete) => Some(costs.special_method),
-                ("__torch_function__", Access::Load) if is_tensor_attribute(attribute) => {
+                (TORCH_FUNCTION, Access::Load) if is_tensor_attribute(attribute) => {
                     Some(costs.torch_function)
                 }
                 // A property; one without a decorator is hardly any.
@@ -470,7 +488,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             }
         }
         SiteKind::Operator { .. } | SiteKind::Unary(_) | SiteKind::Compare { .. }
-            if name == "__torch_function__" =>
+            if name == TORCH_FUNCTION =>
         {
             (!site.is_plain).then_some(costs.torch_function)
         }
@@ -490,7 +508,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             };
             match name {
                 _ if name == expected => Some(0),
-                "__torch_function__" => (!index.is_of_plain).then_some(costs.torch_function),
+                TORCH_FUNCTION => (!index.is_of_plain).then_some(costs.torch_function),
                 // Numbers and strings are hashed and compared without a trace.
                 "__hash__" | "__eq__" => (!index.is_literal).then_some(costs.special_method),
                 "__class_getitem__" => Some(costs.special_method),
@@ -504,9 +522,11 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                 _ => methods(&[expected, "__class_getitem__"]),
             }
         }
-        SiteKind::TruthTest => {
-            matches!(name, "__bool__" | "__len__").then_some(costs.special_method)
-        }
+        SiteKind::TruthTest => match name {
+            "__bool__" | "__len__" => Some(costs.special_method),
+            TORCH_FUNCTION => (!site.is_plain).then_some(costs.torch_function),
+            _ => None,
+        },
         SiteKind::Iterate(part) => match name {
             _ if site.is_builtin_iterable => None,
             _ if site.is_made_by_type && *part == Iteration::Start => None,
@@ -1143,6 +1163,11 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         "lift_fresh" | "to" | "detach" if access == Access::Load => {
             Some(costs.subscript_unconverted)
         }
+        // An index that is a tensor of one number.
+        "item" if index.indices > 0 && !index.is_literal && !index.is_number => {
+            Some(costs.subscript_by_value)
+        }
+        "item" | "_local_scalar_dense" if index.is_literal => None,
         "item"
         | "_local_scalar_dense"
         | "nonzero"

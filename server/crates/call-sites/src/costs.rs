@@ -166,6 +166,8 @@ costs! {
     property_renamed = 22,
     /// `__torch_function__` for an operator or a subscript: an operand is of a subclass of tensors.
     torch_function = 4,
+    /// The same where it calls what no such operator is.
+    torch_function_of_other = 12,
     /// `__missing__` for a subscript, or what a `defaultdict` calls: `__init__`, a lambda.
     missing_key = 4,
     /// An element of what `*` or `**` takes: mostly of a built-in type, which leaves nothing.
@@ -353,7 +355,7 @@ costs! {
     /// An ordering turned round, `gt` for `<`, where the left side is no number.
     comparison_turned = 9,
     /// Reading a tensor's value for its truth by another operator than `is_nonzero`.
-    operator_truth = 5,
+    operator_truth = 9,
     /// `select` where `unbind` is usual: the old protocol of iteration.
     operator_select = 6,
     /// An operator of an attribute of tensors, or of formatting one.
@@ -374,6 +376,8 @@ costs! {
     subscript_converted = 5,
     /// An operator of advanced indexing: a mask is converted, an index is moved.
     subscript_other = 4,
+    /// Reading the value of a tensor that may be an index.
+    subscript_by_value = 2,
     /// Reading a part that is written.
     subscript_store = 1,
 }

@@ -63,8 +63,8 @@ pub(crate) struct FunctionKey {
     pub(crate) is_resumed: bool,
     /// Of one that goes on: whether it did more there than to have others go on, so that it was not closed.
     pub(crate) ran_on: bool,
-    /// What it calls by itself, if it may be what a decorator made of another function, calls an operator of `torch.ops`, or runs a
-    /// context manager that is a generator.
+    /// What it calls by itself, if it may be what a decorator made of another function, calls an operator of `torch.ops`, runs a
+    /// context manager that is a generator, or is called in place of a function of PyTorch.
     pub(crate) calls: Vec<String>,
 }
 
@@ -101,6 +101,12 @@ impl FunctionKey {
         is_of_context_manager(&self.file, &self.name)
             && !self.calls.is_empty()
             && !self.calls.iter().any(|it| names(it))
+    }
+
+    /// Whether it is called in place of the function of PyTorch that it calls in turn: by `torch.set_default_device`, or by a class of
+    /// tensors.
+    pub(crate) fn stands_for_its_call(&self) -> bool {
+        self.name == TORCH_FUNCTION && !self.calls.is_empty()
     }
 
     /// Whether it may be what a decorator made of another function, and thus have any name.
@@ -316,6 +322,8 @@ pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definition
     let is_wrapper = match Frame::parse(text) {
         // The built-in that it calls is named after the operator.
         Some(frame) if is_call_of_operator(frame.file, frame.function) => return 1,
+        // The function of PyTorch, or one that wraps it.
+        Some(frame) if frame.function == TORCH_FUNCTION => return 2,
         // `next`, and the generator.
         Some(frame) if is_of_context_manager(frame.file, frame.function) => return 2,
         Some(frame) => match definitions.of(name) {
@@ -326,6 +334,9 @@ pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definition
     };
     if is_wrapper { MAX_WRAPPERS } else { 0 }
 }
+
+/// The method that is called in place of functions of PyTorch.
+pub(crate) const TORCH_FUNCTION: &str = "__torch_function__";
 
 /// Whether a function is what `torch.ops.namespace.operator(…)` calls.
 fn is_call_of_operator(file: &str, function: &str) -> bool {
@@ -352,7 +363,7 @@ fn operator_name(text: &str) -> &str {
 }
 
 /// `add` of `add_`, which is `add` in place; `__and__` is an operator of its own.
-fn out_of_place(name: &str) -> &str {
+pub(crate) fn out_of_place(name: &str) -> &str {
     if name.ends_with("__") { name } else { name.strip_suffix('_').unwrap_or(name) }
 }
 
@@ -365,8 +376,13 @@ fn python(
     let text = profile.strings.get(name);
     if let Some(frame) = Frame::parse(text) {
         let definition = definitions.of(name);
-        let mut calls: Vec<String> =
-            within.iter().filter_map(|&it| called_name(profile.strings.get(it))).collect();
+        let texts = within.iter().map(|&it| profile.strings.get(it));
+        // What is passed as `device` is looked up in a dictionary.
+        let is_looked_up = |it: &str| {
+            frame.function == TORCH_FUNCTION && it.starts_with("<built-in method get of dict ")
+        };
+        let texts = texts.filter(|it| !is_looked_up(it));
+        let mut calls: Vec<String> = texts.filter_map(called_name).collect();
         calls.sort_unstable();
         calls.dedup();
         calls.truncate(MAX_CALLS);
