@@ -271,7 +271,8 @@ impl<'a> CallTarget<'a> {
         }
         target.is_generator = callee.name().is_some_and(|name| {
             let mut named = class.module.named(name).peekable();
-            named.peek().is_some() && named.all(|function| function.is_generator)
+            // Of one that is decorated, what was made of it leaves its frame: `contextmanager`'s.
+            named.peek().is_some() && named.all(|it| it.is_generator && !is_changed(it))
         });
         match (callee.path.len(), &callee.binding) {
             _ if callee.name().is_none() => {}

@@ -2,6 +2,7 @@
 
 use ledger::Ledger;
 use metrics::{Period, Scale};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::catalogue::rules;
 use crate::device::launch_bound::keep_costliest;
@@ -13,10 +14,12 @@ use crate::{Finding, RuleOptions};
 #[must_use]
 pub fn find(ledger: &Ledger, options: &RuleOptions) -> Vec<Finding> {
     let scale = Scale::new(ledger, Period::Mean);
-    let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
-    let mut findings: Vec<Finding> = rules
-        .flat_map(|rule| (rule.find)(ledger, &scale, &RuleLimits::new(rule, options)))
-        .collect();
+    let rules = Vec::from_iter(rules().filter(|rule| !options.severities.is_off(rule.id)));
+    // Each looks at all lines, of which there may be a million.
+    let findings = rules
+        .into_par_iter()
+        .flat_map_iter(|rule| (rule.find)(ledger, &scale, &RuleLimits::new(rule, options)));
+    let mut findings: Vec<Finding> = findings.collect();
     let explained: Vec<bool> =
         findings.iter().map(|it| is_explained(it, &findings, ledger)).collect();
     let mut explained = explained.into_iter();

@@ -1,8 +1,8 @@
 //! What "per step" is, and what shares are shares of.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use ledger::{Ledger, LineBooks, Metric, Ns, PerStep, Unit};
 
@@ -31,9 +31,9 @@ pub struct Scale<'a> {
     mean_step: f64,
     run: Ns,
     /// Bytes of all lines at the peak; added up when asked for the first time.
-    peak: OnceCell<f64>,
+    peak: OnceLock<f64>,
     /// Whether any line has backward time on a device; looked for when asked for the first time.
-    is_backward_on_device: OnceCell<bool>,
+    is_backward_on_device: OnceLock<bool>,
 }
 
 impl<'a> Scale<'a> {
@@ -61,8 +61,8 @@ impl<'a> Scale<'a> {
                 .collect(),
             mean_step: if n == 0 { 0.0 } else { sum.as_f64() / n as f64 },
             run: ranks.values().sum(),
-            peak: OnceCell::new(),
-            is_backward_on_device: OnceCell::new(),
+            peak: OnceLock::new(),
+            is_backward_on_device: OnceLock::new(),
         };
         scale.with_period(period)
     }
