@@ -85,7 +85,10 @@ pub(crate) fn post(
 }
 
 /// The lines that stand for one line each with their books, in the order of their [`line_key`]s.
-fn in_order_of_keys(lines: &Lines, books: Vec<Box<LineBooks>>) -> Vec<(LineId, Box<LineBooks>)> {
+fn in_order_of_keys(
+    lines: &Lines,
+    books: impl IntoIterator<Item = Box<LineBooks>>,
+) -> Vec<(LineId, Box<LineBooks>)> {
     let mut files: Vec<usize> = (0..lines.files.len()).collect();
     files.sort_unstable_by_key(|&file| &lines.files[file].key);
     let mut rank_of = vec![0; files.len()];

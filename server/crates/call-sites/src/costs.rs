@@ -166,7 +166,7 @@ costs! {
     property_renamed = 22,
     /// `__torch_function__` for an operator or a subscript: an operand is of a subclass of tensors.
     torch_function = 4,
-    /// The same where it calls what no such operator is.
+    /// The same where what it calls is no such operator.
     torch_function_of_other = 12,
     /// `__missing__` for a subscript, or what a `defaultdict` calls: `__init__`, a lambda.
     missing_key = 4,

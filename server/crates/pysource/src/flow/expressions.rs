@@ -802,7 +802,7 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
 /// Whether a method of Python may run where an expression is hashed: not that of a number or string, or of several of them.
 fn may_leave_hash(expr: &Expr) -> bool {
     match expr {
-        Expr::Tuple(it) => it.elts.iter().any(may_leave_hash),
+        Expr::Tuple(it) => guarded(|| it.elts.iter().any(may_leave_hash)),
         _ => !is_literal(expr) && !expr.is_literal_expr() && !expr.is_f_string_expr(),
     }
 }
