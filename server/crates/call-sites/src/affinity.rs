@@ -293,8 +293,9 @@ pub(crate) fn repeat_cost(
                 // One operator takes all parts that are tensors, after all other parts.
                 costs.repeat_subscript
             } else if matches!(before, ChildKey::Operator { name: before } if before == "item") {
-                // What a tensor says is selected.
-                0
+                // What a tensor says is selected; the value of another tensor is that of another part.
+                let is_of_one = index.indices + index.slices <= 1;
+                if name == "item" && is_of_one { costs.repeat_subscript } else { 0 }
             } else if matches!(before, ChildKey::Operator { name: before } if is_conversion(before))
                 && (is_conversion(name) || name == "index")
             {
