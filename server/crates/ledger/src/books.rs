@@ -193,6 +193,12 @@ impl Unattributed {
         sum
     }
 
+    /// What has no line for `reason`, if anything.
+    #[must_use]
+    pub fn of(&self, reason: Reason) -> Option<&Books> {
+        self.0.get(&reason)
+    }
+
     /// Each reason with its amounts.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, &Books)> {
         self.0.iter().map(|(&reason, books)| (reason, books))

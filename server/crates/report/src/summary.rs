@@ -24,6 +24,7 @@ pub(crate) fn with_balances(run: &Run, scale: &Scale<'_>, balances: &[Balance]) 
     let mut notes: Vec<Note> = command(ledger).map(Note::plain).into_iter().collect();
     notes.extend(devices(ledger, scale).map(Note::plain));
     notes.push(Note::plain(attributed(run, balances)));
+    notes.extend(without_frames(ledger).map(Note::plain));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
     notes.extend(missing_events(ledger).map(Note::plain));
@@ -196,9 +197,8 @@ fn idle_threads(ledger: &Ledger) -> Option<String> {
 
 /// Device time of what was launched before recording began, where it is a hundredth or more.
 fn in_flight(ledger: &Ledger) -> Option<String> {
-    let mut reasons = ledger.unattributed.iter();
-    let (_, books) = reasons.find(|&(reason, _)| reason == Reason::InFlight)?;
-    let share = books.cuda.as_f64() / ledger.totals.cuda.as_f64();
+    let in_flight = ledger.unattributed.of(Reason::InFlight)?.cuda;
+    let share = in_flight.as_f64() / ledger.totals.cuda.as_f64();
     (share >= 0.01).then(|| {
         format!(
             "{} of the CUDA time was launched before recording began and is on no line: call torch.cuda.synchronize() \
@@ -340,7 +340,7 @@ fn attributed(run: &Run, balances: &[Balance]) -> String {
         return "nothing was measured".to_owned();
     }
     let mut known = evidence_shares(ledger.lines.values().map(|it| &**it), ledger);
-    if ledger.unattributed.iter().any(|(reason, _)| reason == Reason::NoStacks) {
+    if ledger.unattributed.of(Reason::NoStacks).is_some() {
         // The profiler writes Python events behind all others, so a file that was cut may have lost them.
         known = match run.inputs.iter().all(|it| it.complete) {
             true => "recorded without Python stacks (with_stack=True gives them)".to_owned(),
@@ -349,6 +349,21 @@ fn attributed(run: &Run, balances: &[Balance]) -> String {
     }
     let evidence = if known.is_empty() { known } else { format!(" · {known}") };
     format!("on lines: {}{evidence}", shares.join(", "))
+}
+
+/// Share of thread time from which it is said why it has no line.
+const MIN_WITHOUT_FRAMES: f64 = 0.1;
+
+/// Why much thread time has no line, where it passed outside of Python.
+fn without_frames(ledger: &Ledger) -> Option<String> {
+    let outside = ledger.unattributed.of(Reason::NoPythonFrame)?.cpu;
+    let share = outside.as_f64() / ledger.totals.cpu.as_f64();
+    (MIN_WITHOUT_FRAMES <= share).then(|| {
+        format!(
+            "{} of thread time is on no line: no Python frame was open on its thread, nor on one that waited for it",
+            percent(share)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -370,6 +385,22 @@ mod tests {
                 .is_some_and(|it| it.starts_with("30.2 % of the CUDA time was launched before"))
         );
         assert_eq!(with(9), None);
+        assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn that_time_passed_outside_of_python_is_said_of_a_tenth() {
+        let with = |time| {
+            let mut ledger = Ledger::default();
+            ledger.totals.cpu = Ns(1000);
+            ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, time);
+            without_frames(&ledger)
+        };
+        assert!(
+            with(315)
+                .is_some_and(|it| it.starts_with("31.5 % of thread time is on no line: no Python"))
+        );
+        assert_eq!(with(99), None);
         assert_eq!(with(0), None);
     }
 
