@@ -5,17 +5,16 @@ use pysource::flow::{Binding, Callee};
 /// Whether what is called is a type or another object of C code, by the module that it is imported from: calling one leaves
 /// no event.
 pub(crate) fn is_object_of_c(callee: &Callee) -> bool {
-    let Binding::Imported { path, .. } = &callee.binding else { return false };
-    match (callee.path.as_slice(), callee.name()) {
-        _ if is_type_of_c(callee) => true,
+    let is_of_numpy = matches!(&callee.binding, Binding::Imported { path, .. } if path == "numpy");
+    let is_object = || match (callee.path.as_slice(), callee.name()) {
         ([_, _], Some(name)) => {
-            path == "numpy"
-                && (UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name))
+            UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name)
         }
         // Compiled functions are recorded where they are built-in functions, and these are not.
-        ([_, part, _], Some(_)) => path == "numpy" && part == "random",
+        ([_, part, _], Some(_)) => part == "random",
         _ => false,
-    }
+    };
+    is_type_of_c(callee) || (is_of_numpy && is_object())
 }
 
 /// Whether what is called is a type of the standard library that is written in C.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use pysource::flow::{
     Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, Site, SiteKind, calls_for_each,
-    is_view_of_dict,
 };
 use pysource::{Arity, AssignedValue, Decoration, Function, FunctionKind, Module};
 use recorded::RecordedSources;
@@ -172,7 +171,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 _ => Vec::new(),
             };
             let is_made_by_type = is_made_by_type(&site.iterable);
-            let is_builtin_iterable = is_builtin_call(&site.iterable)
+            let is_builtin_iterable = site.iterable.is_built_in()
                 || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
             values.into_iter().for_each(|value| target.add_value(value));
             let is_lazy =
@@ -356,15 +355,6 @@ fn is_lazy_call(iterable: &Iterable) -> bool {
 fn is_made_by_type(iterable: &Iterable) -> bool {
     matches!(iterable, Iterable::Call { name, is_method: false, .. }
         if matches!(name.as_str(), "zip" | "enumerate" | "map" | "filter" | "reversed" | "sorted" | "list" | "tuple"))
-}
-
-/// Whether an iterable is a call that gives something whose iteration leaves nothing.
-fn is_builtin_call(iterable: &Iterable) -> bool {
-    match iterable {
-        Iterable::Call { name, is_method: false, .. } => name == "range",
-        Iterable::Call { name, has_arguments: false, .. } => is_view_of_dict(name),
-        _ => false,
-    }
 }
 
 fn is_builtin_made(value: &AssignedValue) -> bool {

@@ -558,10 +558,18 @@ pub enum Iterable {
     },
 }
 
-/// Whether a method of this name gives a view of a dictionary, which leaves nothing when its elements are taken.
-#[must_use]
-pub fn is_view_of_dict(name: &str) -> bool {
-    matches!(name, "items" | "values" | "keys")
+impl Iterable {
+    /// Whether it is a call that gives something whose iteration leaves nothing: a range, or a view of a dictionary.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        match self {
+            Self::Call { name, is_method: false, .. } => name == "range",
+            Self::Call { name, has_arguments: false, .. } => {
+                matches!(name.as_str(), "items" | "values" | "keys")
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Whether a built-in type of this name calls a function for each element when that is taken.

@@ -195,6 +195,21 @@ fn idle_threads(ledger: &Ledger) -> Option<String> {
     }
 }
 
+/// Share of thread time from which it is said why it has no line.
+const MIN_WITHOUT_FRAMES: f64 = 0.1;
+
+/// Why much thread time has no line, where it passed outside of Python.
+fn without_frames(ledger: &Ledger) -> Option<String> {
+    let outside = ledger.unattributed.of(Reason::NoPythonFrame)?.cpu;
+    let share = outside.as_f64() / ledger.totals.cpu.as_f64();
+    (MIN_WITHOUT_FRAMES <= share).then(|| {
+        format!(
+            "{} of thread time is on no line: no Python frame was open on its thread, nor on one that waited for it",
+            percent(share)
+        )
+    })
+}
+
 /// Device time of what was launched before recording began, where it is a hundredth or more.
 fn in_flight(ledger: &Ledger) -> Option<String> {
     let in_flight = ledger.unattributed.of(Reason::InFlight)?.cuda;
@@ -351,55 +366,34 @@ fn attributed(run: &Run, balances: &[Balance]) -> String {
     format!("on lines: {}{evidence}", shares.join(", "))
 }
 
-/// Share of thread time from which it is said why it has no line.
-const MIN_WITHOUT_FRAMES: f64 = 0.1;
-
-/// Why much thread time has no line, where it passed outside of Python.
-fn without_frames(ledger: &Ledger) -> Option<String> {
-    let outside = ledger.unattributed.of(Reason::NoPythonFrame)?.cpu;
-    let share = outside.as_f64() / ledger.totals.cpu.as_f64();
-    (MIN_WITHOUT_FRAMES <= share).then(|| {
-        format!(
-            "{} of thread time is on no line: no Python frame was open on its thread, nor on one that waited for it",
-            percent(share)
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use profile::WarningKind;
 
     use super::*;
 
+    /// A recording of 1 µs, on a thread and on a device, of which so many nanoseconds have no line.
+    fn without_line(reason: Reason, metric: Metric, time: i64) -> Ledger {
+        let mut ledger = Ledger::default();
+        (ledger.totals.cpu, ledger.totals.cuda) = (Ns(1000), Ns(1000));
+        ledger.unattributed.charge(reason, metric, time);
+        ledger
+    }
+
     #[test]
     fn work_launched_before_recording_began_is_named() {
-        let with = |time| {
-            let mut ledger = Ledger::default();
-            ledger.totals.cuda = Ns(1000);
-            ledger.unattributed.charge(Reason::InFlight, Metric::Cuda, time);
-            in_flight(&ledger)
-        };
-        assert!(
-            with(302)
-                .is_some_and(|it| it.starts_with("30.2 % of the CUDA time was launched before"))
-        );
+        let with = |time| in_flight(&without_line(Reason::InFlight, Metric::Cuda, time));
+        let said = with(302).unwrap_or_default();
+        assert!(said.starts_with("30.2 % of the CUDA time was launched before"), "{said}");
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
     }
 
     #[test]
     fn that_time_passed_outside_of_python_is_said_of_a_tenth() {
-        let with = |time| {
-            let mut ledger = Ledger::default();
-            ledger.totals.cpu = Ns(1000);
-            ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, time);
-            without_frames(&ledger)
-        };
-        assert!(
-            with(315)
-                .is_some_and(|it| it.starts_with("31.5 % of thread time is on no line: no Python"))
-        );
+        let with = |time| without_frames(&without_line(Reason::NoPythonFrame, Metric::Cpu, time));
+        let said = with(315).unwrap_or_default();
+        assert!(said.starts_with("31.5 % of thread time is on no line: no Python"), "{said}");
         assert_eq!(with(99), None);
         assert_eq!(with(0), None);
     }

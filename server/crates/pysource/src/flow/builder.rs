@@ -12,7 +12,7 @@ use super::lasting::{FunctionAssignments, LastingTest};
 use super::lines::LinesByVersion;
 use super::{
     Access, Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind, calls_for_each,
-    is_view_of_dict, takes_later,
+    takes_later,
 };
 use crate::LineIndex;
 use crate::collect::is_self;
@@ -497,8 +497,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                 Some(function) => Iterable::Generator { function },
                 None => Iterable::Other,
             },
-            // What is taken from it is taken from those.
-            Expr::Call(it) if is_of_built_in(it) => self.iterable(&it.arguments.args[0]),
+            Expr::Call(it) if self.hands_on_built_in(it) => self.iterable(&it.arguments.args[0]),
             Expr::Call(it) => {
                 let (name, is_method) = match &*it.func {
                     Expr::Name(it) => (it.id.as_str(), false),
@@ -521,6 +520,21 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             }
             _ => Iterable::Other,
         }
+    }
+
+    /// Whether a call makes an iterator that takes its elements from what leaves nothing alone: `chain(a.values(), b.values())`.
+    fn hands_on_built_in(&self, call: &ExprCall) -> bool {
+        let (args, keywords) = (&call.arguments.args, &call.arguments.keywords);
+        let name = match &*call.func {
+            Expr::Name(it) => &it.id,
+            Expr::Attribute(it) => &it.attr.id,
+            _ => return false,
+        };
+        takes_later(name)
+            && !calls_for_each(name)
+            && keywords.is_empty()
+            && !args.is_empty()
+            && args.iter().all(|it| it.is_call_expr() && self.iterable(it).is_built_in())
     }
 
     fn is_in_loop(&self) -> bool {
@@ -734,25 +748,6 @@ impl Conditions {
 }
 
 /// Whether a name that is bound so stands for a module.
-/// Whether a call makes an iterator over the items of dictionaries alone: `chain(a.values(), b.values())`, `enumerate(d.items())`.
-fn is_of_built_in(call: &ExprCall) -> bool {
-    let name = match &*call.func {
-        Expr::Name(it) => &it.id,
-        Expr::Attribute(it) => &it.attr.id,
-        _ => return false,
-    };
-    let is_view = |it: &Expr| {
-        matches!(it, Expr::Call(it) if it.arguments.is_empty()
-            && matches!(&*it.func, Expr::Attribute(it) if is_view_of_dict(&it.attr)))
-    };
-    let (args, keywords) = (&call.arguments.args, &call.arguments.keywords);
-    takes_later(name)
-        && !calls_for_each(name)
-        && keywords.is_empty()
-        && !args.is_empty()
-        && args.iter().all(is_view)
-}
-
 fn is_module(binding: &Binding, module: &str) -> bool {
     matches!(binding, Binding::Imported { path, .. } if path == module)
 }
