@@ -5,11 +5,13 @@
 use pysource::Arity;
 use pysource::flow::{
     Access, BinaryOp, Binding, Callee, CompareOp, ImportForm, Index, Iteration, SiteKind, UnaryOp,
-    is_of_itertools, takes_later,
+    calls_for_each, is_of_itertools, takes_later,
 };
 use rustc_hash::FxHashSet;
 
-use crate::c_objects::{is_container_method, is_object_of_c, is_type_call, is_type_of_c};
+use crate::c_objects::{
+    is_container_method, is_object_of_c, is_type_call, is_type_of_c, is_type_of_object,
+};
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner, TORCH_FUNCTION, out_of_place};
@@ -19,6 +21,12 @@ const PACKAGE_OF_IMPORT: &str = "parent";
 
 /// The function of `importlib` that `from package import …` calls last, where the names are taken from a package.
 const NAMES_OF_IMPORT: &str = "_handle_fromlist";
+
+/// Where the standard library has its enumerations.
+const ENUM_FILE: &str = "enum.py";
+
+/// The attributes of their members that a descriptor of Python gives.
+const ENUM_PROPERTIES: [&str; 2] = ["name", "value"];
 
 /// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
 /// generator expressions that are arguments of some call of the same function.
@@ -120,6 +128,10 @@ fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<
         SiteKind::Enter | SiteKind::Exit => Some(costs.generator_context),
         SiteKind::Attribute { access: Access::Store, .. } if key.is_resumed => {
             Some(costs.generator_released)
+        }
+        // `rows += read(file)`
+        SiteKind::Operator { op: BinaryOp::Add, .. } if is_named => {
+            Some(costs.generator_taken_unnamed)
         }
         _ => None,
     }
@@ -240,6 +252,12 @@ pub(crate) fn repeat_cost(
         {
             costs.repeat_written
         }
+        // A view of what is written, then the copy to it.
+        (SiteKind::Attribute { access: Access::Store, .. }, ChildKey::Operator { .. })
+            if is_view_of_part(before) =>
+        {
+            0
+        }
         // `tuple(x)` asks for the length next.
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if it.name == "__len__"
@@ -327,7 +345,11 @@ pub(crate) fn repeat_cost(
             0
         }
         // `list(map(f, xs))` calls it for each element.
-        (SiteKind::Call { callee, .. }, ChildKey::Function(it)) if is_handed(site, callee, it) => 0,
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
+            if is_handed(site, callee, it) || takes_mapped(site, callee) =>
+        {
+            0
+        }
         (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
         (SiteKind::Spread { .. } | SiteKind::Unpack { .. }, _) if site.calls_for_elements() => 0,
         (SiteKind::Call { .. }, ChildKey::Function(it))
@@ -438,6 +460,10 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         SiteKind::Attribute { name: attribute, access, owner, is_called, is_of_import, .. } => {
             let is_property = attribute == name || key.calls.contains(attribute);
             match (name, access) {
+                ("__get__", Access::Load) if key.file == ENUM_FILE => {
+                    let is_its = ENUM_PROPERTIES.contains(&attribute.as_str());
+                    Some(if is_its { 0 } else { costs.getattr_found })
+                }
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
                     Some(match site.attribute {
                         _ if is_got_of_object(site, owner.as_deref(), key) => 0,
@@ -508,6 +534,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                 Access::Delete => "__delitem__",
             };
             match name {
+                _ if name == expected && site.is_builtin_iterable => None,
                 _ if name == expected => Some(0),
                 TORCH_FUNCTION => (!index.is_of_plain).then_some(costs.torch_function),
                 // Numbers and strings are hashed and compared without a trace.
@@ -549,6 +576,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             _ if site.is_builtin_iterable => None,
             "__iter__" if is_of_tensors(&key.file) => Some(0),
             "__iter__" => Some(costs.unpack_object),
+            // An iterator has no length.
+            "__len__" if site.is_lazy || site.is_made_by_type => None,
             "__next__" | "__len__" => Some(costs.special_method),
             _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => Some(costs.unpack_function),
@@ -584,6 +613,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             };
             is_left.then_some(0)
         }
+        // `@no_grad()` makes an object, which is called with the function.
+        SiteKind::Decorate { .. } if name == "__call__" => Some(costs.special_method),
         SiteKind::Decorate { .. } => (!is_dunder).then_some(costs.decorator_applied),
         SiteKind::ClassDef { .. } => {
             matches!(name, "__new__" | "__init__" | "__prepare__" | "__init_subclass__")
@@ -606,6 +637,11 @@ fn is_handed(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> bool 
     let wraps_it =
         || key.may_wrap() && (site.hands_decorated || key.calls.iter().any(|it| is_named(it)));
     callee.name().is_some_and(runs_functions) && (is_named(&key.name) || wraps_it())
+}
+
+/// Whether a call takes elements for each of which `map` or `filter` calls a function: `deque(map(f, xs), maxlen=0)`.
+fn takes_mapped(site: &Expression<'_>, callee: &Callee) -> bool {
+    callee.name().is_some_and(runs_functions) && site.mentions.iter().any(calls_for_each)
 }
 
 /// Whether a method runs where something is looked for among keys.
@@ -706,7 +742,9 @@ fn called_function(
     }
     match name {
         "__init__" | "__new__" | "__post_init__" | "__instancecheck__" | "__subclasscheck__" => {
-            let is_class = class.is_some_and(|class| target.has(class));
+            let is_class = class.is_some_and(|class| {
+                target.has(class) || (target.is_class && target.bases.contains(&class))
+            });
             return match target.certainty {
                 _ if is_class => 0,
                 // A metaclass makes an object.
@@ -778,7 +816,10 @@ fn called_function(
         return costs.scripted_call;
     }
     // It makes what calls later, if anything.
-    if called == Some("partial") || (is_type_of_c(callee) && !is_handed(site, callee, key)) {
+    let takes_mapped = takes_mapped(site, callee);
+    if called == Some("partial")
+        || (is_type_of_c(callee) && !takes_mapped && !is_handed(site, callee, key))
+    {
         return costs.call_other_defined;
     }
     if key.may_wrap() {
@@ -788,6 +829,7 @@ fn called_function(
         return match target.certainty {
             _ if wraps_it => costs.wrapper_calls_it,
             _ if is_handed(site, callee, key) => costs.call_handed_named,
+            _ if takes_mapped => costs.call_handed_unnamed,
             _ if target.is_decorated || is_called_like(callee, &key.file) => {
                 costs.wrapper_decorated
             }
@@ -871,6 +913,10 @@ fn comprehension(
             Some(_) => costs.lazy_unnamed + costs.argument_elsewhere,
             None => costs.lazy_unnamed,
         }),
+        // A type is no lambda.
+        (SiteKind::Call { callee, .. }, "<lambda>") if is_type_of_object(callee) => {
+            Some(costs.argument_elsewhere + costs.lambda_in_call)
+        }
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
         // `defaultdict(lambda: …)` calls it for a key that it does not have.
         (SiteKind::Subscript { access: Access::Load, .. }, "<lambda>") => Some(costs.missing_key),
@@ -1038,6 +1084,13 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
         SiteKind::Attribute { name: attribute, access: Access::Load, .. } => {
             attribute_operators(attribute).contains(&name).then_some(costs.operator_attribute)
         }
+        // `x.imag *= 2` gets a view, then copies to one.
+        SiteKind::Attribute { name: attribute, access: Access::Store, .. }
+            if is_part_of_complex(attribute) =>
+        {
+            let is_its = name == "copy" || attribute_operators(attribute).contains(&name);
+            is_its.then_some(costs.operator_attribute)
+        }
         SiteKind::Attribute { name: attribute, access: Access::Store, .. } => match name {
             _ if attribute != "data" => None,
             // Nothing else runs it.
@@ -1140,6 +1193,16 @@ fn is_of_number_in_index(name: &str) -> bool {
 /// Whether an operator takes a part of a tensor.
 fn is_read(key: &ChildKey) -> bool {
     matches!(key, ChildKey::Operator { name } if matches!(name.as_str(), "index" | "select" | "slice"))
+}
+
+/// Whether an operator gives the real or the imaginary part of a tensor.
+fn is_view_of_part(key: &ChildKey) -> bool {
+    matches!(key, ChildKey::Operator { name } if is_part_of_complex(name))
+}
+
+/// Whether an attribute of tensors, and the operator that it runs, is that of the real or the imaginary part.
+fn is_part_of_complex(name: &str) -> bool {
+    matches!(name, "real" | "imag")
 }
 
 /// Whether an operator writes to a part of a tensor.

@@ -463,6 +463,12 @@ impl<'a> Aligner<'a> {
         };
         begins.iter().for_each(|&begin| self.find_paths(begin));
         let candidates = self.candidates(child);
+        // What is awaited goes on before anything else is done.
+        let goes_on =
+            GeneratorProgress::of(self.keys.get(child.key)) == Some(GeneratorProgress::GoesOn);
+        let is_await =
+            |&it: &u32| self.code.flow.site(it).is_some_and(|site| site.kind == SiteKind::Await);
+        let awaits = goes_on && begins.iter().any(is_await);
         let mut column = Vec::with_capacity(candidates.len() + 1);
         for (site, emission) in candidates {
             let distance = if begins.is_empty() {
@@ -470,7 +476,9 @@ impl<'a> Aligner<'a> {
                 if self.line(site) == Some(open_line) { 0 } else { self.costs.elsewhere }
             } else {
                 let distances = begins.iter().map(|&begin| self.distance(begin, site));
-                distances.min().unwrap_or(UNREACHABLE)
+                let elsewhere =
+                    if awaits && !begins.contains(&site) { self.costs.elsewhere } else { 0 };
+                distances.min().unwrap_or(UNREACHABLE).saturating_add(elsewhere)
             };
             if distance < UNREACHABLE {
                 let forward = distance + emission;

@@ -25,6 +25,11 @@ pub(crate) fn is_type_of_c(callee: &Callee) -> bool {
     is_named && callee.name().is_some_and(|it| TYPES_OF_C.contains(&it))
 }
 
+/// Whether the type of an object is called, as in `type(x)(…)`.
+pub(crate) fn is_type_of_object(callee: &Callee) -> bool {
+    callee.path == ["type", "()"]
+}
+
 /// Types of the standard library that are written in C.
 const TYPES_OF_C: [&str; 16] = [
     "chain",

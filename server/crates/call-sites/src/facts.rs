@@ -9,7 +9,7 @@ use pysource::{Arity, AssignedValue, Decoration, Function, FunctionKind, Module}
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
-use crate::c_objects::is_type_call;
+use crate::c_objects::{is_type_call, is_type_of_object};
 use crate::code::FunctionCode;
 use crate::keys::OF_ONE_OBJECT;
 
@@ -131,7 +131,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 (CallTarget::default(), HeldValue::NotOfSelf, None);
             match &site.kind {
                 SiteKind::Call { callee, .. } => {
-                    target = CallTarget::of(callee, &class);
+                    target = CallTarget::of(callee, &class, classes);
                     if callee.name().is_some_and(|it| OF_ONE_OBJECT.contains(&it)) {
                         target.bases = class.names();
                     }
@@ -262,7 +262,7 @@ fn taken(flow: &Flow, at: usize) -> Option<usize> {
 }
 
 impl<'a> CallTarget<'a> {
-    fn of(callee: &'a Callee, class: &Lineage<'a>) -> Self {
+    fn of(callee: &'a Callee, class: &Lineage<'a>, classes: &'a Classes) -> Self {
         let mut target = Self::default();
         target.names.extend(callee.name());
         if callee.is_super {
@@ -274,12 +274,20 @@ impl<'a> CallTarget<'a> {
             named.peek().is_some() && named.all(|it| it.is_generator && !is_changed(it))
         });
         match (callee.path.len(), &callee.binding) {
+            // It makes another of the kind.
+            _ if is_type_of_object(callee) => {
+                target.is_class = true;
+                target.certainty = Certainty::Defined;
+            }
             _ if callee.name().is_none() => {}
             (1, Binding::Variable { values, .. }) => target.add_values(values),
-            (1, &Binding::Defined { function }) => {
+            (1, &Binding::Defined { function: named }) => {
                 target.certainty = Certainty::Defined;
-                if let Some(function) = class.module.functions().get(function) {
+                if let Some(function) = class.module.functions().get(named) {
                     target.is_class = function.kind == FunctionKind::Class;
+                    if target.is_class {
+                        target.bases = Lineage::of_class(class.module, named, classes).inherited();
+                    }
                     target.is_memoized = function.decoration == Decoration::Memoized;
                     target.is_decorated = is_changed(function);
                 }
@@ -424,7 +432,15 @@ impl<'a> Lineage<'a> {
         while let Some(function) = at.filter(|&at| functions[at].kind != FunctionKind::Class) {
             at = functions[function].parent;
         }
-        let own = module.classes().iter().find(|it| Some(it.function) == at);
+        match at {
+            Some(class) => Self::of_class(module, class, classes),
+            None => Self { module, line: Vec::new() },
+        }
+    }
+
+    /// That of a class of a module, by its place among the functions.
+    fn of_class(module: &'a Module, class: usize, classes: &'a Classes) -> Self {
+        let own = module.classes().iter().find(|it| it.function == class);
         let mut lineage = Self { module, line: Vec::new() };
         if let Some(own) = own {
             lineage.add(module, own, classes);
@@ -458,6 +474,13 @@ impl<'a> Lineage<'a> {
     fn bases(&self) -> Vec<&'a str> {
         let bases = self.line.iter().flat_map(|(_, class)| &class.bases);
         bases.map(|base| base.rsplit('.').next().unwrap_or(base)).collect()
+    }
+
+    /// The names of the bases that may have the initializer of its objects: none if it has one itself.
+    fn inherited(&self) -> Vec<&'a str> {
+        let Some((module, class)) = self.line.first() else { return Vec::new() };
+        let is_own = |it: &Function| it.parent == Some(class.function) && it.name == "__init__";
+        if module.functions().iter().any(is_own) { Vec::new() } else { self.bases() }
     }
 
     /// Its name and those of all bases.

@@ -71,6 +71,10 @@ fn made_from(
     scale: &ViewScale<'_>,
     here: &LineKey,
 ) -> Option<LineSection> {
+    // Generated code is never yours: for lines of your code, not all lines of the recording are looked at.
+    if source.ledger.files.get(&here.file).is_some_and(|it| it.is_user_code) {
+        return None;
+    }
     let mut parts = parts(source.ledger, here);
     if parts.is_empty() {
         return None;

@@ -8,16 +8,19 @@
 //! - Handlers run on one task and in no order after their first `.await` (issue 284): they change and copy state before.
 //! - Four handlers at a time stop even cancellation: [`CONCURRENCY`] is high, and no handler awaits the client.
 //! - One malformed message ends it: it only gets well-formed ones (`incoming.rs`).
+//! - It makes a JSON value of every result, also of one that is a JSON value: [`hand_over`] takes long ones past it.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
-use tower_lsp::jsonrpc::Request;
+use tower_lsp::jsonrpc::{Request, Response};
 use tower_lsp::{LspService, Server};
 use tower_service::Service;
 
@@ -76,6 +79,20 @@ pub(crate) fn write_stderr(message: &str) {
     let _ = writeln!(std::io::stderr(), "perfline: {message}");
 }
 
+tokio::task_local! {
+    /// The result of the request that is being handled, if the handler has left it here.
+    static RESULT: Cell<Option<Value>>;
+}
+
+/// Answers the request that is being handled with `value`, whatever its handler returns: tower-lsp would copy the value. Gives it
+/// back outside of a request.
+pub(crate) fn hand_over(value: Value) -> Option<Value> {
+    let mut value = Some(value);
+    // An error says that nobody waits for it.
+    let _ = RESULT.try_with(|it| it.set(value.take()));
+    value
+}
+
 /// What passed by.
 #[derive(Default)]
 struct Signs {
@@ -117,6 +134,13 @@ impl Service<Request> for Gate {
             self.signs.exit_seen.store(true, Ordering::SeqCst);
             self.signs.exit.notify_one();
         }
-        reply
+        Box::pin(RESULT.scope(Cell::default(), async {
+            let reply = reply.await?;
+            let handed_over = RESULT.with(Cell::take);
+            Ok(match (reply.map(Response::into_parts), handed_over) {
+                (Some((id, Ok(_))), Some(value)) => Some(Response::from_ok(id, value)),
+                (reply, _) => reply.map(|(id, result)| Response::from_parts(id, result)),
+            })
+        }))
     }
 }

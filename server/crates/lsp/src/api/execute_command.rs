@@ -35,6 +35,7 @@ use tower_lsp::lsp_types::ExecuteCommandParams;
 use crate::ext;
 use crate::loader;
 use crate::part_load;
+use crate::service;
 use crate::session::Session;
 use crate::shown_recording::ShownRecording;
 use arguments::{CommandArguments, invalid, metric, text};
@@ -82,7 +83,7 @@ pub(crate) async fn handle(
             )));
         }
     };
-    Ok(Some(value))
+    Ok(service::hand_over(value))
 }
 
 /// Loads the named files, or the newest recording, and answers when it is there.

@@ -530,6 +530,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         let n_before = if access == Access::Store { n_operators } else { 0 };
         dimensions(self, n_before);
         self.site(SiteKind::Subscript { access, index }, lines, it.range);
+        self.take_from(1, &it.value);
         if access == Access::Load {
             dimensions(self, n_operators.saturating_sub(1));
         }

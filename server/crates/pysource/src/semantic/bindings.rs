@@ -209,7 +209,8 @@ impl<'a> BindingWalk<'_, 'a> {
                 it.elts.iter().for_each(|it| self.target(it, AssignedValue::Unknown))
             }
             Expr::List(it) => it.elts.iter().for_each(|it| self.target(it, AssignedValue::Unknown)),
-            Expr::Starred(it) => self.target(&it.value, AssignedValue::Unknown),
+            // Whatever is left over, as a list.
+            Expr::Starred(it) => self.target(&it.value, AssignedValue::Plain),
             _ => {}
         });
     }

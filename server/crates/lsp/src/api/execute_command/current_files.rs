@@ -157,6 +157,11 @@ pub(super) fn extend(object: &mut Value, more: Value) {
     }
 }
 
+/// Puts rows into an answer. `json!` would copy them, and there may be thousands.
+pub(super) fn put_rows(answer: &mut Value, name: &str, rows: Vec<Value>) {
+    answer[name] = Value::Array(rows);
+}
+
 /// Nanoseconds or bytes: whole, as they were recorded.
 pub(super) fn whole(value: f64) -> Value {
     json!(value.round() as i64)

@@ -9,7 +9,7 @@ use metrics::numbers::{duration, percent};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::current_files::{CurrentFiles, extend, mark, whole};
+use super::current_files::{CurrentFiles, extend, mark, put_rows, whole};
 use super::status::view;
 use crate::session::Session;
 
@@ -34,7 +34,9 @@ pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
             described["mark"] = json!(mark(place, finding.evidence));
             extend(place, described);
         }
-        json!({"view": view(snapshot), "findings": listed})
+        let mut answer = json!({"view": view(snapshot)});
+        put_rows(&mut answer, "findings", listed);
+        answer
     });
     work.await
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid, text};
-use super::current_files::{CurrentFiles, whole};
+use super::current_files::{CurrentFiles, put_rows, whole};
 use super::status::view;
 use crate::session::Session;
 
@@ -56,7 +56,9 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             whole(totals.into_iter().fold(0.0, f64::max)),
             lines.into_iter().flatten().collect::<Vec<_>>(),
         );
-        json!({"view": view(snapshot), "scope": scope.name(), "total": total, "lines": lines})
+        let mut answer = json!({"view": view(snapshot), "scope": scope.name(), "total": total});
+        put_rows(&mut answer, "lines", lines);
+        answer
     });
     work.await
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid, text, with_metric};
-use super::current_files::{CurrentFiles, extend, mark, whole};
+use super::current_files::{CurrentFiles, extend, mark, put_rows, whole};
 use super::status::{view, view_of_answer};
 use crate::session::Session;
 use crate::session_snapshot::SessionSnapshot;
@@ -125,7 +125,10 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             });
             extend(line, cost);
         }
-        json!({"view": view_of_answer(snapshot, &shown), "lines": lines, "sums": sums, "rest": rest})
+        let mut answer = json!({"view": view_of_answer(snapshot, &shown), "rest": rest});
+        put_rows(&mut answer, "lines", lines);
+        put_rows(&mut answer, "sums", sums);
+        answer
     };
     match at {
         Some(uri) => session.background_of(&uri, work).await,
