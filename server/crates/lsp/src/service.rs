@@ -8,7 +8,8 @@
 //! - Handlers run on one task and in no order after their first `.await` (issue 284): they change and copy state before.
 //! - Four handlers at a time stop even cancellation: [`CONCURRENCY`] is high, and no handler awaits the client.
 //! - One malformed message ends it: it only gets well-formed ones (`incoming.rs`).
-//! - It makes a JSON value of every result, also of one that is a JSON value: [`hand_over`] takes long ones past it.
+//!
+//! And it makes a JSON value of every result, also of one that is a JSON value: [`hand_over`] takes those of commands past it.
 
 use std::cell::Cell;
 use std::io::Write;
