@@ -34,7 +34,7 @@ pub(crate) struct Expression<'a> {
     pub(crate) receiver: Option<u32>,
     /// Whether it has a function called for elements (`list(map(f, xs))`) that has a decorator by which it may be another one.
     pub(crate) hands_decorated: bool,
-    /// Whether what is iterated leaves nothing: a list, a `range`.
+    /// Whether what elements are taken from leaves nothing: a list, a dictionary, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
     /// asks them for their iterators.

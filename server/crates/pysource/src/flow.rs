@@ -322,7 +322,8 @@ pub struct Site {
     /// Whether it stands in a `try` with a handler of what it raises where it finds nothing: `KeyError` of a subscript, `StopIteration`
     /// of `next`.
     pub is_tried: bool,
-    /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`], [`SiteKind::Unpack`] or [`SiteKind::Spread`] by `*`: what the elements are taken from.
+    /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`], [`SiteKind::Unpack`], [`SiteKind::Spread`] by `*` or [`SiteKind::Subscript`]: what the
+    /// elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,
     /// The names in the expression, as rows of those of the flow.
@@ -528,7 +529,7 @@ impl Index {
     }
 }
 
-/// What a `for`, a comprehension, `yield from` or an unpacking takes its elements from.
+/// What a `for`, a comprehension, `yield from`, an unpacking or a subscript takes elements from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Iterable {
     /// Any other expression.
