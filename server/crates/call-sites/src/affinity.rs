@@ -478,6 +478,12 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                         HeldValue::Plain | HeldValue::Method { .. } => costs.getattr_found,
                         // `_VF.einsum` is found by `torch/_VF.py`.
                         HeldValue::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
+                        HeldValue::NotOfSelf
+                            if is_of_settings(key)
+                                && owner.as_ref().is_some_and(|it| it.ends_with("config")) =>
+                        {
+                            0
+                        }
                         HeldValue::NotOfSelf if *is_of_import => costs.getattr_found,
                         HeldValue::NotOfSelf if is_tensor_attribute(attribute) => {
                             costs.getattr_of_tensor
@@ -606,7 +612,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
         SiteKind::Import(form) => {
             let is_left = match name {
-                "__getattr__" => true,
+                // Settings are read where they are used.
+                "__getattr__" => !is_of_settings(key),
                 PACKAGE_OF_IMPORT => is_of_importlib(key) && *form == ImportForm::RelativeNames,
                 NAMES_OF_IMPORT => is_of_importlib(key) && *form != ImportForm::Module,
                 _ => is_of_importlib(key),
@@ -823,13 +830,17 @@ fn called_function(
         return costs.call_other_defined;
     }
     if key.may_wrap() {
+        // What is built in has no decorator.
+        let is_builtin = target.certainty == Certainty::Builtin;
         let wraps_it = key.calls.iter().any(|it| {
-            target.has(it) || (target.is_class && matches!(it.as_str(), "__init__" | "__new__"))
+            (target.has(it) && !is_builtin)
+                || (target.is_class && matches!(it.as_str(), "__init__" | "__new__"))
         });
         return match target.certainty {
             _ if wraps_it => costs.wrapper_calls_it,
             _ if is_handed(site, callee, key) => costs.call_handed_named,
-            _ if takes_mapped => costs.call_handed_unnamed,
+            _ if takes_mapped => costs.wrapper_mapped,
+            _ if called.is_some_and(runs_functions) => costs.call_handed_unnamed,
             _ if target.is_decorated || is_called_like(callee, &key.file) => {
                 costs.wrapper_decorated
             }
@@ -1304,6 +1315,11 @@ fn is_of_import(callee: &Callee, file: &str) -> bool {
 fn is_of_module(owner: Option<&str>, file: &str) -> bool {
     let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
     stem.is_some() && stem == owner
+}
+
+/// Whether a method is that of PyTorch's modules of settings: `torch._dynamo.config.verbose`.
+fn is_of_settings(method: &FunctionKey) -> bool {
+    method.file.ends_with("torch/utils/_config_module.py")
 }
 
 /// Attributes that tensors have and modules seldom do.

@@ -247,6 +247,8 @@ costs! {
     wrapper_defined = 14,
     /// What may wrap a function, where a built-in is called.
     wrapper_builtin = 18,
+    /// What may wrap a function, where `list` and the like take what `map` or `filter` gives.
+    wrapper_mapped = 5,
     /// What may wrap a function, where anything else is called.
     wrapper_other = 7,
     /// A call with more or fewer arguments than what it calls takes.

@@ -93,8 +93,10 @@ pub struct CallArguments {
     /// By position, up to the first `*`; `None` of what is not known.
     positional: Vec<Option<Passed>>,
     named: Vec<(String, Option<Passed>)>,
-    /// Whether it has `*` or `**` arguments, which may be any others.
-    spreads: bool,
+    /// Whether it has `*` arguments, which may be any others by their position.
+    spreads_positional: bool,
+    /// Whether it has `**` arguments, which may be any others by their name.
+    spreads_named: bool,
 }
 
 impl CallArguments {
@@ -112,15 +114,18 @@ impl CallArguments {
         let keywords = || arguments.keywords.iter();
         let named =
             keywords().filter_map(|it| Some((it.arg.as_ref()?.to_string(), passed(&it.value))));
-        let spreads =
-            positional.len() < arguments.args.len() || keywords().any(|it| it.arg.is_none());
-        Self { named: named.collect(), positional, spreads }
+        Self {
+            named: named.collect(),
+            spreads_positional: positional.len() < arguments.args.len(),
+            spreads_named: keywords().any(|it| it.arg.is_none()),
+            positional,
+        }
     }
 
     /// Whether it has `*` or `**` arguments, which may be any number of others.
     #[must_use]
     pub fn spreads(&self) -> bool {
-        self.spreads
+        self.spreads_positional || self.spreads_named
     }
 
     /// Whether something is passed that the calling function was passed itself.
@@ -148,7 +153,10 @@ impl CallArguments {
                 Passed::Value(value) => Some(value.clone()),
                 Passed::Parameter(row) => of_caller(*row),
             },
-            None => it.default.clone().filter(|_| !self.spreads),
+            None => {
+                let is_spread = self.spreads_named || (self.spreads_positional && it.has_place);
+                it.default.clone().filter(|_| !is_spread)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
+use ruff_python_ast::{ExceptHandler, Expr, ExprCall, Parameters, Pattern, Stmt};
 
 use super::{ScopeCode, Scopes, imported};
 use crate::collect::{is_plain_default, is_plain_type, is_tensor_type, names_elements};
@@ -71,6 +71,10 @@ impl<'a> Bindings<'a> {
             Some(&ScopeCode::Def(def)) => {
                 walk.parameters(&def.parameters, def.name.as_str() == "__getitem__");
                 walk.decorates(&def.parameters, scopes.decorated_by(function));
+                let parent = scopes.parents.get(function).copied().flatten();
+                let is_method = parent.is_some_and(|it| scopes.codes[it].is_class());
+                let calls = scopes.calls_of(def);
+                calls.iter().for_each(|it| walk.passed(&def.parameters, it, is_method));
                 walk.visit_body(&def.body);
             }
             Some(&ScopeCode::Lambda(lambda)) => {
@@ -183,6 +187,28 @@ impl<'a> BindingWalk<'_, 'a> {
         let bound = first.and_then(|it| self.names.bound.get_mut(it.name().as_str()));
         if let Some(NameBinding::Variable(values)) = bound {
             values.extend(decorated.iter().map(|it| AssignedValue::Named((*it).to_owned())));
+        }
+    }
+
+    /// Parameters hold the functions and objects that `call` passes.
+    fn passed(&mut self, parameters: &'a Parameters, call: &ExprCall, is_method: bool) {
+        // Python passes the object itself.
+        let n_bound = usize::from(is_method && call.func.is_attribute_expr());
+        let placed = parameters.posonlyargs.iter().chain(&parameters.args).skip(n_bound);
+        let positional = call.arguments.args.iter().take_while(|it| !it.is_starred_expr());
+        let placed = placed.map(|it| it.name().as_str()).zip(positional);
+        let named = call.arguments.keywords.iter();
+        let named = named.filter_map(|it| Some((it.arg.as_ref()?.as_str(), &it.value)));
+        for (name, value) in placed.chain(named) {
+            each_value(value, &mut |value| {
+                if matches!(value, AssignedValue::Named(_) | AssignedValue::Made(_))
+                    && let Some(NameBinding::Variable(values)) = self.names.bound.get_mut(name)
+                    && values.len() < MAX_VALUES
+                    && !values.contains(&value)
+                {
+                    values.push(value);
+                }
+            });
         }
     }
 

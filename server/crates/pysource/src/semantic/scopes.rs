@@ -4,16 +4,19 @@ use std::collections::HashMap;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, ExprLambda, ModModule, Pattern, Stmt, StmtClassDef,
+    Arguments, Comprehension, Expr, ExprCall, ExprLambda, ModModule, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::module::FunctionKind;
 use crate::stack_guard::{Depth, Descend};
+use crate::values::last_name;
 
 /// Functions that a decorator is applied to beyond this number are not kept.
 const MAX_DECORATED: usize = 64;
+/// Calls of one name beyond this number are not kept.
+const MAX_CALLS: usize = 64;
 
 /// The code of a function.
 #[derive(Clone, Copy)]
@@ -86,6 +89,8 @@ pub(crate) struct Scopes<'a> {
     numbers: HashMap<usize, usize>,
     /// The functions of the text that a decorator is applied to, by how that is written.
     decorated: HashMap<DecoratorName<'a>, Vec<&'a str>>,
+    /// The calls that pass something, by the last name of what is called.
+    calls: HashMap<&'a str, Vec<&'a ExprCall>>,
     /// Whether annotations are not evaluated (`from __future__ import annotations`).
     pub(crate) lazy_annotations: bool,
     /// Depth of the tree, in levels.
@@ -100,6 +105,7 @@ impl<'a> Scopes<'a> {
                 parents: vec![None],
                 numbers: HashMap::new(),
                 decorated: HashMap::new(),
+                calls: HashMap::new(),
                 lazy_annotations: module.body.iter().any(is_lazy_annotations),
                 depth: 0,
             },
@@ -140,6 +146,21 @@ impl<'a> Scopes<'a> {
             let decorated = self.decorated.entry(decorator).or_default();
             if decorated.len() < MAX_DECORATED {
                 decorated.push(&def.name);
+            }
+        }
+    }
+
+    /// The calls of the text that may pass something to `function`, by its name.
+    pub(crate) fn calls_of(&self, function: &StmtFunctionDef) -> &[&'a ExprCall] {
+        self.calls.get(function.name.as_str()).map_or(&[], Vec::as_slice)
+    }
+
+    fn add_call(&mut self, call: &'a ExprCall) {
+        let Some(name) = last_name(&call.func) else { return };
+        if !call.arguments.is_empty() {
+            let calls = self.calls.entry(name).or_default();
+            if calls.len() < MAX_CALLS {
+                calls.push(call);
             }
         }
     }
@@ -208,6 +229,7 @@ impl<'a> SourceOrderVisitor<'a> for ScopeWalk<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         let outer = self.scope;
         match expr {
+            Expr::Call(it) => self.scopes.add_call(it),
             Expr::Lambda(it) => {
                 self.scopes.add(it, ScopeCode::Lambda(it), outer);
                 self.scope = self.scopes.codes.len() - 1;
