@@ -10,7 +10,7 @@ use pysource::flow::{
 use rustc_hash::FxHashSet;
 
 use crate::c_objects::{
-    is_container_method, is_object_of_c, is_type_call, is_type_of_c, is_type_of_object,
+    is_container_method, is_object_of_c, is_type_call, is_type_of_c, is_type_of_object, is_ufunc,
 };
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name, is_plain_attribute};
@@ -146,6 +146,12 @@ fn lazy(site: &Expression<'_>, name: &str, costs: &Costs) -> u32 {
 /// What the functions that were called from frames of one function show about all of its sites.
 #[derive(Debug, Default)]
 pub(crate) struct Called<'k> {
+    /// The names of functions.
+    functions: FxHashSet<&'k str>,
+    /// Those that NumPy's dispatchers are named after.
+    dispatched: FxHashSet<&'k str>,
+    /// The files of all.
+    files: FxHashSet<&'k str>,
     /// The names of generator functions. A call of one leaves nothing: its frames run where the elements are taken.
     generators: FxHashSet<&'k str>,
     /// Methods `__getattribute__`: their classes leave an event for each attribute.
@@ -157,6 +163,11 @@ impl<'k> Called<'k> {
         let mut called = Self::default();
         for key in children {
             let ChildKey::Function(function) = key else { continue };
+            called.functions.insert(&function.name);
+            called.files.insert(&function.file);
+            if let Some(name) = function.name.strip_suffix(NUMPY_DISPATCHER) {
+                called.dispatched.insert(name.trim_matches('_'));
+            }
             if function.is_generator {
                 called.generators.insert(&function.name);
             }
@@ -165,6 +176,22 @@ impl<'k> Called<'k> {
             }
         }
         called
+    }
+
+    /// The package of something imported that a site calls, in the file `file`, if that may be C code which calls Python functions
+    /// of its package: such functions are among them, but none of its name.
+    pub(crate) fn package_of<'a>(&self, site: &Expression<'a>, file: &str) -> Option<&'a str> {
+        let SiteKind::Call { callee, .. } = site.kind else { return None };
+        let is_recorded = callee.name().is_some_and(|it| self.functions.contains(it));
+        let package = package(callee).filter(|_| !is_recorded && !is_ufunc(callee))?;
+        let runs_functions = || self.files.iter().any(|it| is_of_package(package, it));
+        (!is_of_package(package, file) && runs_functions()).then_some(package)
+    }
+
+    /// Whether a dispatcher of NumPy is named after what a site calls.
+    pub(crate) fn has_dispatcher_of(&self, site: &Expression<'_>) -> bool {
+        let SiteKind::Call { callee, .. } = site.kind else { return false };
+        callee.name().is_some_and(|it| self.dispatched.contains(it.trim_matches('_')))
     }
 }
 
@@ -287,12 +314,11 @@ pub(crate) fn repeat_cost(
             0
         }
         (SiteKind::Call { .. }, ChildKey::Function(_)) if is_dispatcher(before) => 0,
-        // C code calls functions of its package, one after the other.
-        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
-            if is_of_import(callee, &it.file)
-                && !callee
-                    .name()
-                    .is_some_and(|name| name == it.name || is_dispatcher_of(&it.name, name)) =>
+        // TorchDynamo asks whether its code holds, then runs it.
+        (SiteKind::Call { .. }, ChildKey::Function(_)) if is_guard(before) => 0,
+        // C code calls functions, one after the other.
+        (SiteKind::Call { .. }, ChildKey::Function(it))
+            if is_run_by_c(site, key) || (is_run_by_c(site, before) && !is_dunder(&it.name)) =>
         {
             costs.repeat_of_package
         }
@@ -638,6 +664,12 @@ fn runs_functions(called: &str) -> bool {
         || matches!(called, "deque" | "sorted" | "next" | "reduce" | "sum" | "max" | "min")
 }
 
+/// Whether a call of `called` takes the elements of what it is given, which a call may make.
+fn takes_elements(called: &str) -> bool {
+    runs_functions(called)
+        && !matches!(called, "int" | "float" | "bool" | "str" | "range" | "slice" | "type")
+}
+
 /// Whether a function is handed, by its name or by that of what it wraps, to a call that may run it.
 fn is_handed(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> bool {
     let is_named = |name: &str| site.mentions.contains(name);
@@ -685,6 +717,18 @@ const NUMPY_DISPATCHER: &str = "_dispatcher";
 /// Whether a function is what NumPy runs before `called` to find out whose implementation that is.
 fn is_dispatcher_of(name: &str, called: &str) -> bool {
     name.strip_suffix(NUMPY_DISPATCHER).is_some_and(|it| is_alike(it, called))
+}
+
+/// Whether an event shows that a call runs C code: it is a function of the package of the called one.
+fn is_run_by_c(site: &Expression<'_>, event: &ChildKey) -> bool {
+    let ChildKey::Function(it) = event else { return false };
+    site.target.package.is_some_and(|package| is_of_package(package, &it.file))
+}
+
+/// Whether an event was a guard of TorchDynamo.
+fn is_guard(before: &ChildKey) -> bool {
+    let ChildKey::Function(it) = before else { return false };
+    it.file.ends_with("torch/_dynamo/guards.py") || (it.file == "<string>" && it.name == "guard")
 }
 
 /// Whether an event was a dispatcher of NumPy: the function that it is for comes next.
@@ -840,13 +884,14 @@ fn called_function(
             _ if wraps_it => costs.wrapper_calls_it,
             _ if is_handed(site, callee, key) => costs.call_handed_named,
             _ if takes_mapped => costs.wrapper_mapped,
-            _ if called.is_some_and(runs_functions) => costs.call_handed_unnamed,
+            _ if called.is_some_and(takes_elements) => costs.call_handed_unnamed,
             _ if target.is_decorated || is_called_like(callee, &key.file) => {
                 costs.wrapper_decorated
             }
             Certainty::Anything => costs.wrapper_unknown,
             Certainty::Defined => costs.wrapper_defined,
             Certainty::Builtin => costs.wrapper_builtin,
+            _ if is_ufunc(callee) => costs.wrapper_builtin,
             _ => costs.wrapper_other,
         };
     }
@@ -854,7 +899,9 @@ fn called_function(
         return 0;
     }
     // Some are of several functions: `_vhstack_dispatcher`.
-    if name.ends_with(NUMPY_DISPATCHER) && is_of_import(callee, &key.file) {
+    let is_of_its = || package(callee).is_some_and(|it| is_of_package(it, &key.file));
+    let has_several = !target.has_dispatcher && !is_ufunc(callee);
+    if name.ends_with(NUMPY_DISPATCHER) && has_several && is_of_its() {
         return costs.dispatcher_of_several;
     }
     // Private implementations are called by their public names, and the other way round.
@@ -866,7 +913,7 @@ fn called_function(
     match target.certainty {
         _ if is_alike => costs.call_alike,
         _ if is_handed(site, callee, key) => costs.call_handed_named,
-        _ if called.is_some_and(runs_functions) => costs.call_handed_unnamed,
+        _ if called.is_some_and(takes_elements) => costs.call_handed_unnamed,
         Certainty::Anything if is_related => costs.call_related_unknown,
         Certainty::Anything => costs.call_unknown,
         Certainty::Attribute if called.is_some_and(|it| ends_alike(it, name)) => {
@@ -874,8 +921,12 @@ fn called_function(
         }
         Certainty::Attribute => costs.call_other_attribute,
         Certainty::Method | Certainty::Imported if is_related => costs.call_related,
-        Certainty::Imported if is_of_import(callee, &key.file) => costs.call_of_package,
+        Certainty::Imported if target.package.is_some_and(|it| is_of_package(it, &key.file)) => {
+            costs.call_of_package
+        }
+        Certainty::Imported if target.package.is_some() => costs.call_with_package,
         Certainty::Method => costs.call_other_method,
+        Certainty::Imported if is_ufunc(callee) => costs.call_other_defined,
         Certainty::Imported => costs.call_other_imported,
         Certainty::Defined if target.is_decorated => costs.call_other_imported,
         Certainty::Defined | Certainty::Builtin => costs.call_other_defined,
@@ -1300,15 +1351,20 @@ fn is_called_like(callee: &Callee, file: &str) -> bool {
     owner.is_some_and(|it| it.len() > 2 && (it.contains(stem) || stem.contains(&it)))
 }
 
-/// Whether a file belongs to the imported package or module that a call names, of those whose C code calls their Python
-/// code: `numpy/core/fromnumeric.py` to `np.random.randint`.
-fn is_of_import(callee: &Callee, file: &str) -> bool {
-    let Binding::Imported { name, .. } = &callee.binding else { return false };
-    if name == "torch" {
-        return false;
-    }
-    let rest = file.strip_prefix(name.as_str());
-    callee.path.len() > 1 && rest.is_some_and(|rest| rest.starts_with('/') || rest == ".py")
+/// The package or module of the imported function that is called, if there may be C code in it that calls Python functions of it:
+/// `numpy` of `np.random.randint`, `scipy` of `dijkstra` of `scipy.sparse.csgraph`.
+fn package(callee: &Callee) -> Option<&str> {
+    let Binding::Imported { name, path } = &callee.binding else { return None };
+    let package = match callee.path.len() {
+        1 => path.split('.').next().unwrap_or_default(),
+        _ => name,
+    };
+    Some(package).filter(|it| !matches!(*it, "" | "torch"))
+}
+
+/// Whether a file is one of a package or module: `numpy/core/fromnumeric.py` of `numpy`.
+fn is_of_package(package: &str, file: &str) -> bool {
+    file.strip_prefix(package).is_some_and(|rest| rest.starts_with('/') || rest == ".py")
 }
 
 /// Whether an attribute of what is called `owner` is one of the module that a file is: `_VF.einsum` of `torch/_VF.py`.

@@ -1,7 +1,8 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
 use pysource::flow::{EdgeKind, Flow, IMPASSABLE, ShortestPaths, Site, SiteKind};
-use rustc_hash::FxHashMap;
+use pysource::{Function, FunctionKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::affinity::{self, Called};
 use crate::answer::{AlignedFrame, Answer, NO_SITE};
@@ -34,6 +35,8 @@ pub(crate) struct Prior<'a> {
     ends: Vec<u32>,
     /// From where it goes to the exit without an exception.
     returns: Vec<u32>,
+    /// The line of all the code of the function, if there is but one.
+    only_line: Option<u32>,
     /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
     emissions: FxHashMap<KeyId, Vec<Emission>>,
     /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
@@ -62,7 +65,14 @@ impl<'a> Prior<'a> {
         python: Python,
         costs: &Costs,
     ) -> Self {
-        let expressions = expressions(code, classes);
+        let mut expressions = expressions(code, classes);
+        let children = code.sequences.iter().flat_map(|it| &it.children);
+        let children: FxHashSet<KeyId> = children.map(|it| it.key).collect();
+        let called = Called::new(children.iter().map(|&key| keys.get(key)));
+        for it in &mut expressions {
+            it.target.package = called.package_of(it, &code.recorded);
+            it.target.has_dispatcher = called.has_dispatcher_of(it);
+        }
         let arguments = expressions.iter().filter_map(|it| match it.kind {
             SiteKind::Call { passes, .. } => Some(passes),
             _ => None,
@@ -71,23 +81,20 @@ impl<'a> Prior<'a> {
         let arguments: Vec<usize> = arguments.flatten().copied().collect();
         let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
         let mut emissions: FxHashMap<KeyId, Vec<Emission>> = FxHashMap::default();
-        for child in code.sequences.iter().flat_map(|it| &it.children) {
-            emissions.entry(child.key).or_insert_with(|| {
-                let key = keys.get(child.key);
-                let arity = match key {
-                    ChildKey::Function(it) => it.source.as_ref().and_then(|it| it.arity),
-                    ChildKey::Module { class } => classes.arity_of_forward(class),
-                    _ => None,
-                };
-                let run = sites().filter(|((_, site), _)| is_run(site, python));
-                run.filter_map(|((site, _), it)| {
-                    let cost = affinity::emission(it, key, &code.recorded, &arguments, costs)?;
-                    Some(Emission { site, cost, misfit: affinity::misfit(it, key, arity, costs) })
-                })
-                .collect()
+        for child in children {
+            let key = keys.get(child);
+            let arity = match key {
+                ChildKey::Function(it) => it.source.as_ref().and_then(|it| it.arity),
+                ChildKey::Module { class } => classes.arity_of_forward(class),
+                _ => None,
+            };
+            let run = sites().filter(|((_, site), _)| is_run(site, python));
+            let of_key = run.filter_map(|((site, _), it)| {
+                let cost = affinity::emission(it, key, &code.recorded, &arguments, costs)?;
+                Some(Emission { site, cost, misfit: affinity::misfit(it, key, arity, costs) })
             });
+            emissions.insert(child, of_key.collect());
         }
-        let called = Called::new(emissions.keys().map(|&key| keys.get(key)));
         let skip_costs = sites()
             .map(|((_, site), it)| match is_run(site, python) && site.kind != SiteKind::Yield {
                 true => affinity::skip_cost(it, &called, costs),
@@ -107,6 +114,7 @@ impl<'a> Prior<'a> {
         let gates = gates.collect();
         Self {
             code,
+            only_line: code.module.functions().get(code.flow.function).and_then(only_line),
             python,
             expressions,
             skip_costs,
@@ -127,6 +135,17 @@ impl<'a> Prior<'a> {
             receiver: expression.and_then(|it| it.receiver),
         }
     }
+}
+
+/// The line of all the code of a function, if there is but one.
+fn only_line(function: &Function) -> Option<u32> {
+    let first_line = match function.kind {
+        FunctionKind::Def | FunctionKind::AsyncDef | FunctionKind::Lambda => {
+            function.body_first_line
+        }
+        _ => function.first_line,
+    };
+    (first_line == function.last_line).then_some(first_line)
 }
 
 /// Aligns the sequences of one function.
@@ -428,8 +447,11 @@ impl<'a> Aligner<'a> {
         (visited, edges)
     }
 
-    /// The line of `site`, if every path through another line costs clearly more.
+    /// The line of `site`, if every path through another line costs clearly more, or there is no other line.
     fn sure_line(&self, column: &[AlignmentState], site: u32) -> u32 {
+        if let Some(line) = self.prior.only_line {
+            return line;
+        }
         let Some(line) = self.line(site) else { return 0 };
         let is_here =
             |state: &&AlignmentState| state.is_explained && self.line(state.at) == Some(line);
@@ -906,8 +928,14 @@ mod tests {
 
     #[test]
     fn what_no_site_leaves_stays_unexplained() {
+        let text = "def f(a, b):\n    c = 1\n    return a @ b\n";
+        assert_eq!(aligned(text, &["sub", "matmul"]).0, [0, 3]);
+    }
+
+    #[test]
+    fn what_is_left_on_the_only_line_comes_from_there() {
         let text = "def f(a, b):\n    return a @ b\n";
-        assert_eq!(aligned(text, &["sub", "matmul"]).0, [0, 2]);
+        assert_eq!(aligned(text, &["sub", "matmul"]).0, [2, 2]);
     }
 
     #[test]

@@ -5,16 +5,23 @@ use pysource::flow::{Binding, Callee};
 /// Whether what is called is a type or another object of C code, by the module that it is imported from: calling one leaves
 /// no event.
 pub(crate) fn is_object_of_c(callee: &Callee) -> bool {
-    let is_of_numpy = matches!(&callee.binding, Binding::Imported { path, .. } if path == "numpy");
     let is_object = || match (callee.path.as_slice(), callee.name()) {
-        ([_, _], Some(name)) => {
-            UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name)
-        }
+        ([_, _], Some(name)) => is_ufunc(callee) || TYPES_OF_NUMPY.contains(&name),
         // Compiled functions are recorded where they are built-in functions, and these are not.
         ([_, part, _], Some(_)) => part == "random",
         _ => false,
     };
-    is_type_of_c(callee) || (is_of_numpy && is_object())
+    is_type_of_c(callee) || (is_of_numpy(callee) && is_object())
+}
+
+fn is_of_numpy(callee: &Callee) -> bool {
+    matches!(&callee.binding, Binding::Imported { path, .. } if path == "numpy")
+}
+
+/// Whether a universal function of NumPy is called: it is written in C and calls no Python code.
+pub(crate) fn is_ufunc(callee: &Callee) -> bool {
+    let is_named = || callee.name().is_some_and(|it| UNIVERSAL_FUNCTIONS.contains(&it));
+    is_of_numpy(callee) && callee.path.len() == 2 && is_named()
 }
 
 /// Whether what is called is a type of the standard library that is written in C.

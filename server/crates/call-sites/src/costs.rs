@@ -269,6 +269,8 @@ costs! {
     call_attribute_alike = 4,
     /// A function of the package that the called function is imported from: C code calls it.
     call_of_package = 6,
+    /// A function of another package than the one whose C code may be called, and calls functions of its own.
+    call_with_package = 9,
     /// A dispatcher of NumPy, by the name of none of its functions, at a call of NumPy.
     dispatcher_of_several = 6,
     /// A function with a part of the name of the called method or import.

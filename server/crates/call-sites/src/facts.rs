@@ -79,6 +79,10 @@ pub(crate) struct CallTarget<'a> {
     pub(crate) is_memoized: bool,
     /// Whether it calls a generator function, which leaves nothing: the generator runs later.
     pub(crate) is_generator: bool,
+    /// Of what may be C code of another package: that package, whose Python functions it calls.
+    pub(crate) package: Option<&'a str>,
+    /// Whether NumPy has a dispatcher for it alone, which comes before it.
+    pub(crate) has_dispatcher: bool,
     /// How far what is called is known.
     pub(crate) certainty: Certainty,
 }
@@ -510,7 +514,8 @@ impl<'a> Lineage<'a> {
         // What an operator gives is no parameter, buffer or module, even if it is a tensor.
         let is_plain = self
             .values_of(name)
-            .any(|it| matches!(it, AssignedValue::Plain | AssignedValue::Computed));
+            .any(|it| matches!(it, AssignedValue::Plain | AssignedValue::Computed))
+            || (is_registered && self.line.iter().any(|(_, class)| class.may_be_none(name)));
         if !is_registered && !is_plain && self.is_layer() && REGISTERED_IN_LAYERS.contains(&name) {
             return HeldValue::Registered;
         }

@@ -48,6 +48,7 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
             loops: Vec::new(),
             classes: Vec::new(),
             plain_parameters: Vec::new(),
+            n_branches: 0,
             scope: 0,
             call: None,
             depth: Depth::default(),
@@ -57,6 +58,8 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
         for class in &mut classes {
             class.attributes.sort();
             class.attributes.dedup();
+            class.assured.sort();
+            class.assured.dedup();
         }
         let mut long_statements = logical_lines(parsed.tokens(), lines);
         let code_lines = joined(&long_statements);
@@ -137,6 +140,8 @@ struct Collector<'a> {
     classes: Vec<ClassFacts>,
     /// The parameters of the innermost `def` that hold numbers, strings and the like.
     plain_parameters: Vec<String>,
+    /// How many `if` of the innermost `def` are around.
+    n_branches: u32,
     /// The function whose code is being walked.
     scope: usize,
     /// Where the arguments of the innermost call begin: a generator expression that is the only argument has no
@@ -171,6 +176,11 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
             Stmt::AnnAssign(it) => {
                 this.attribute(&it.target, Some(&it.annotation), it.value.as_deref());
                 source_order::walk_stmt(this, stmt);
+            }
+            Stmt::If(_) => {
+                this.n_branches += 1;
+                source_order::walk_stmt(this, stmt);
+                this.n_branches -= 1;
             }
             Stmt::With(_) | Stmt::Try(_) => {
                 this.functions[this.scope].cleans_up = true;
@@ -281,9 +291,11 @@ impl Collector<'_> {
                 || it.default().is_some_and(is_plain_default)
         });
         let plain = plain.map(|it| it.name().to_string()).collect();
-        let around = std::mem::replace(&mut self.plain_parameters, plain);
+        let plain = std::mem::replace(&mut self.plain_parameters, plain);
+        let n_branches = std::mem::replace(&mut self.n_branches, 0);
         self.visit_body(&def.body);
-        self.plain_parameters = around;
+        self.plain_parameters = plain;
+        self.n_branches = n_branches;
         self.scope = outer;
     }
 
@@ -318,6 +330,15 @@ impl Collector<'_> {
         let name = match target {
             Expr::Name(it) if self.functions[self.scope].kind == FunctionKind::Class => &it.id,
             Expr::Attribute(it) if is_self(&it.value) => it.attr.id(),
+            Expr::Tuple(targets) => {
+                if let Some(Expr::Tuple(values)) = value
+                    && targets.len() == values.len()
+                {
+                    let each = targets.elts.iter().zip(&values.elts);
+                    each.for_each(|(target, value)| self.attribute(target, None, Some(value)));
+                }
+                return;
+            }
             _ => return,
         };
         if annotation.is_some_and(is_plain_type) {
@@ -326,6 +347,9 @@ impl Collector<'_> {
         if let Some(value) = value {
             let mut values = Vec::new();
             each_value(value, &mut |value| values.push(value));
+            if self.n_branches == 0 && !values.contains(&AssignedValue::None) {
+                self.class_around().into_iter().for_each(|it| it.assured.push(name.to_string()));
+            }
             for value in values {
                 let is_plain = matches!(&value, AssignedValue::Named(it) if self.plain_parameters.contains(it));
                 self.add_attribute(name, if is_plain { AssignedValue::Plain } else { value });
@@ -344,19 +368,17 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds to the class whose body or method is being walked.
     fn add_attribute(&mut self, name: &str, value: AssignedValue) {
-        let mut scope = Some(self.scope);
-        while let Some(at) = scope {
-            if self.functions[at].kind == FunctionKind::Class {
-                let row = self.classes.iter().rposition(|class| class.function == at);
-                if let Some(row) = row {
-                    self.classes[row].attributes.push((name.to_owned(), value));
-                }
-                return;
-            }
-            scope = self.functions[at].parent;
-        }
+        let class = self.class_around().into_iter();
+        class.for_each(|it| it.attributes.push((name.to_owned(), value.clone())));
+    }
+
+    /// The class whose body or method is being walked.
+    fn class_around(&mut self) -> Option<&mut ClassFacts> {
+        let around = std::iter::successors(Some(self.scope), |&it| self.functions[it].parent);
+        let mut classes = around.filter(|&it| self.functions[it].kind == FunctionKind::Class);
+        let class = classes.next()?;
+        self.classes.iter_mut().rfind(|it| it.function == class)
     }
 
     fn statement_loop(&mut self, kind: LoopKind, range: TextRange, body: &[Stmt]) {

@@ -104,6 +104,8 @@ pub struct ClassFacts {
     /// What its attributes are assigned: in its body, by `self.name = …` in its methods, by `nn.Module`'s
     /// `register_buffer` and the like ([`AssignedValue::Made`] by that method). Sorted by name.
     pub attributes: Vec<(String, AssignedValue)>,
+    /// The attributes that are assigned something other than `None` under no condition. Sorted.
+    pub(crate) assured: Vec<String>,
 }
 
 impl ClassFacts {
@@ -112,6 +114,13 @@ impl ClassFacts {
         let from = self.attributes.partition_point(|(name, _)| name.as_str() < attribute);
         let rows = self.attributes[from..].iter();
         rows.take_while(move |(name, _)| name == attribute).map(|(_, value)| value)
+    }
+
+    /// Whether an attribute is assigned `None`, and anything else under a condition alone.
+    #[must_use]
+    pub fn may_be_none(&self, attribute: &str) -> bool {
+        let is_assured = || self.assured.binary_search_by(|it| it.as_str().cmp(attribute)).is_ok();
+        self.values_of(attribute).any(|it| *it == AssignedValue::None) && !is_assured()
     }
 }
 

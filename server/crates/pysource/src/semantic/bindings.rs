@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{ExceptHandler, Expr, ExprCall, Parameters, Pattern, Stmt};
+use ruff_python_ast::{AnyParameterRef, ExceptHandler, Expr, ExprCall, Parameters, Pattern, Stmt};
 
 use super::{ScopeCode, Scopes, imported};
 use crate::collect::{is_plain_default, is_plain_type, is_tensor_type, names_elements};
 use crate::stack_guard::guarded;
-use crate::values::{AssignedValue, each_value, is_sizes};
+use crate::values::{AssignedValue, each_value, is_hyperparameter, is_sizes};
 
 /// Values of a name beyond this number are not kept.
 const MAX_VALUES: usize = 8;
@@ -196,17 +196,18 @@ impl<'a> BindingWalk<'_, 'a> {
         let n_bound = usize::from(is_method && call.func.is_attribute_expr());
         let placed = parameters.posonlyargs.iter().chain(&parameters.args).skip(n_bound);
         let positional = call.arguments.args.iter().take_while(|it| !it.is_starred_expr());
-        let placed = placed.map(|it| it.name().as_str()).zip(positional);
-        let named = call.arguments.keywords.iter();
-        let named = named.filter_map(|it| Some((it.arg.as_ref()?.as_str(), &it.value)));
-        for (name, value) in placed.chain(named) {
+        let named = call.arguments.keywords.iter().filter_map(|keyword| {
+            let is_named = |it: &AnyParameterRef<'_>| keyword.arg.as_ref() == Some(it.name());
+            let parameter = parameters.iter().find(|it| !it.is_variadic() && is_named(it))?;
+            Some((parameter.name(), &keyword.value))
+        });
+        for (name, value) in placed.map(|it| it.name()).zip(positional).chain(named) {
+            // An annotation or a default says more.
+            let bound = self.names.bound.get(name.as_str());
+            let is_open = matches!(bound, Some(NameBinding::Variable(values)) if values.contains(&AssignedValue::Unknown));
             each_value(value, &mut |value| {
-                if matches!(value, AssignedValue::Named(_) | AssignedValue::Made(_))
-                    && let Some(NameBinding::Variable(values)) = self.names.bound.get_mut(name)
-                    && values.len() < MAX_VALUES
-                    && !values.contains(&value)
-                {
-                    values.push(value);
+                if is_open && matches!(value, AssignedValue::Named(_) | AssignedValue::Made(_)) {
+                    self.names.variable(name, value);
                 }
             });
         }
@@ -253,8 +254,12 @@ impl<'a> BindingWalk<'_, 'a> {
                         each_value(value, &mut |value| self.target(name, value));
                     }
                 }
-                // `b, c = x.shape`, or a parameter that says what it is.
-                (Expr::Tuple(names), _) if is_sizes(value) || self.is_plain_parameter(value) => {
+                // `b, c = x.shape`, `beta1, beta2 = group["betas"]`, or a parameter that says what it is.
+                (Expr::Tuple(names), _)
+                    if is_sizes(value)
+                        || self.is_plain_parameter(value)
+                        || value.as_subscript_expr().is_some_and(is_hyperparameter) =>
+                {
                     names.elts.iter().for_each(|it| self.target(it, AssignedValue::Plain));
                 }
                 _ => each_value(value, &mut |value| self.target(target, value)),
