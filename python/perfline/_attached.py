@@ -118,6 +118,10 @@ def _watch_creation(module, made):
     return lambda: setattr(module.Optimizer, "__init__", create)
 
 
+def _number(steps):
+    return "1 step" if steps == 1 else f"{steps} steps"
+
+
 class _Profile(recorder.profile):
     """A recording of which the session says itself that it did not come about."""
 
@@ -144,6 +148,8 @@ class Session:
         self._has_loader = False
         self._function = options.get("function")
         self._prof = None
+        # The steps before the first that is recorded.
+        self._skipped = 0
         self._memory = recorder._Memory() if options["memory"] else None
         self._captures = _captures.Captures(options["folder"], options["lines"], say)
         self._by_clock = False
@@ -259,6 +265,7 @@ class Session:
             if self._prof.recordings:
                 self._finish()
         elif self._has_settled():
+            self._skipped = self._steps + 1
             self._start(skip=1, steps=self._options["steps"])
 
     def _has_settled(self):
@@ -325,12 +332,12 @@ class Session:
             prof.__exit__(kind, None, None)
         self._captures.keep(prof.recordings if prof is not None else [])
         has_snapshot = prof is None and kind is not None and self._saves_memory_that_is_out(kind)
-        steps = "1 step" if self._steps == 1 else f"{self._steps} steps"
+        steps = _number(self._steps)
         self._leave()
         if has_snapshot:
             say(f"a device has no memory left after {steps}; a memory snapshot was written")
         elif prof is not None and prof.recordings:
-            say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
+            say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has {self._last_steps()}")
             self._delete_replaced()
         elif self._replaces:
             # It is recorded, without a step of its optimizer.
@@ -351,6 +358,19 @@ class Session:
                 "backward pass ended; record calls of a function with `--function NAME`, or a block with "
                 "`with perfline.profile(steps=None):`"
             )
+
+    def _last_steps(self):
+        """What the recording has of a program that ended before the steps that are asked for."""
+        if self._by_clock:
+            return "what it did until then"
+        steps, asked = self._steps - self._skipped, self._options["steps"]
+        if steps > 0:
+            last = "its last step" if steps == 1 else f"its last {steps} steps"
+            return f"{last}, of {asked} that were to be recorded"
+        return (
+            f"what followed its last step, and no step: it ended after {_number(self._steps)}; "
+            "record earlier ones with `--after N`, or few with `with perfline.profile(steps=None):` around them"
+        )
 
     def _say_why_nothing_was_recorded_of_calls(self):
         if self._steps == 0:

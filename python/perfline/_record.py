@@ -14,6 +14,7 @@ import time
 
 from perfline import _run
 from perfline._attached import CALLS, VARIABLE, shown
+from perfline.recorder import COMPILE_LOG_ENDING, TRACE_ENDING
 
 N_FINDINGS = 3
 """Findings that are printed when the program has ended."""
@@ -183,10 +184,13 @@ def show(traces, snapshots):
     named = command_line(recording)
     lines += [
         "",
-        f"{more} more findings and all tables: perfline report --all {named}"
+        f"{more} more {'finding' if more == 1 else 'findings'} and all tables: perfline report --all {named}"
         if more > 0
         else f"All tables: perfline report --all {named}",
     ]
+    compiled = [it for it in traces if os.path.exists(it.removesuffix(TRACE_ENDING) + COMPILE_LOG_ENDING)]
+    if compiled:
+        lines += [f"What torch.compile made: perfline compile {command_line(compiled)}"]
     if snapshots:
         lines += [f"Which lines hold memory: perfline memory {command_line(snapshots)}"]
     lines += [f"Your source with the cost of each line: perfline annotate {named}"]

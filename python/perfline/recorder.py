@@ -121,6 +121,9 @@ WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_
 TRACE_ENDING = ".pt.trace.json.gz"
 """The end of the name of a trace, as TensorBoard and other tools look for it."""
 
+COMPILE_LOG_ENDING = ".torch_trace.log.gz"
+"""The end of the name of what ``torch.compile`` logged, beside a trace."""
+
 MAX_HISTORY = 1 << 18
 """Entries of the history of device memory that are kept, the last ones: an allocation and its release make three."""
 
@@ -470,7 +473,7 @@ def _write_recording(prof, stem, lines, sources, more):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        compiled = _write_compile_log(f"{stem}.torch_trace.log.gz")
+        compiled = _write_compile_log(stem + COMPILE_LOG_ENDING)
         if sources is not None:
             sources.ran_compiled(compiled)
         _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, more)

@@ -1,6 +1,8 @@
 """``perfline record``: which steps of a program it records, and what it leaves of itself in the program."""
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -314,12 +316,45 @@ class CompileLogs(RecordTest):
         self.assertEqual(self.variables(TORCH_COMPILE_DEBUG="1"), ["None", "None", "False"])
 
 
+class Shown(unittest.TestCase):
+    def shown(self, n_findings, traces):
+        finding = {"file": "train.py", "line": 3, "message": "waits", "remedy": "do not"}
+        report = {
+            "run": {"title": "2 steps", "notes": []},
+            "findings": [finding] * n_findings,
+            "findings_left_out": 0,
+        }
+        with (
+            mock.patch.object(_record._run, "ask", return_value=report),
+            contextlib.redirect_stderr(io.StringIO()) as errors,
+        ):
+            _record.show(traces, [])
+        return errors.getvalue().splitlines()
+
+    def test_findings_that_are_left_out_are_counted(self):
+        for more, said in [(1, "1 more finding and all tables: "), (2, "2 more findings and all tables: ")]:
+            lines = self.shown(_record.N_FINDINGS + more, ["a.pt.trace.json.gz"])
+            self.assertIn(f"{said}perfline report --all a.pt.trace.json.gz", lines)
+        self.assertIn("All tables: perfline report --all a.pt.trace.json.gz", self.shown(1, ["a.pt.trace.json.gz"]))
+
+    def test_what_was_compiled_is_named_where_it_is_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plain, compiled = (os.path.join(folder, f"{it}.pt.trace.json.gz") for it in ("plain", "compiled"))
+            pathlib.Path(folder, "compiled.torch_trace.log.gz").touch()
+            lines = self.shown(0, [plain, compiled])
+            self.assertIn(f"What torch.compile made: perfline compile {_record.command_line([compiled])}", lines)
+            self.assertFalse([it for it in self.shown(0, [plain]) if "perfline compile" in it])
+
+
 class Endings(RecordTest):
     def test_an_exception_leaves_what_was_recorded(self):
         done = self.record("--after", "2", "--steps", "100", "train.py", "20", "fail")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ValueError: the program failed", done.stderr)
-        self.assertIn("the program ended while it was recorded", done.stderr)
+        self.assertRegex(
+            done.stderr,
+            r"the program ended while it was recorded; \S+\.pt\.trace\.json\.gz has its last 4 steps, of 100 that were to be recorded\n",
+        )
         self.assertEqual(len(self.traces()), 1)
 
     def test_a_signal_leaves_what_was_recorded(self):
@@ -343,6 +378,15 @@ class Endings(RecordTest):
                 self.assertNotEqual(process.returncode, 0)
                 self.assertIn("the program ended while it was recorded", errors)
                 self.assertEqual(len(self.traces()), before + 1)
+
+    def test_a_recording_without_a_whole_step_says_so(self):
+        done = self.record("--after", "1", "--steps", "1", "train.py", "2")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(
+            done.stderr,
+            r"the program ended while it was recorded; \S+ has what followed its last step, and no step: it ended after 2 steps; ",
+        )
+        self.assertEqual(len(self.traces()), 1)
 
     def test_a_program_that_ends_early_gets_advice(self):
         done = self.record("train.py", "4")
