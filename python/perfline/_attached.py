@@ -368,8 +368,8 @@ class Session:
             last = "its last step" if steps == 1 else f"its last {steps} steps"
             return f"{last}, of {asked} that were to be recorded"
         return (
-            f"what followed its last step, and no step: it ended after {_number(self._steps)}; "
-            "record earlier ones with `--after N`, or few with `with perfline.profile(steps=None):` around them"
+            f"what followed its last step, and no whole step: it ended after {_number(self._steps)}; "
+            "record earlier ones with `--after N`, or a block with `with perfline.profile(steps=None):`"
         )
 
     def _say_why_nothing_was_recorded_of_calls(self):

@@ -65,7 +65,7 @@ def main(arguments):
         status = run(command, environment)
     finally:
         shutil.rmtree(logs, ignore_errors=True)
-    show(written(folder, "*.pt.trace.json.gz", before), written(folder, "*.snapshot.pickle.gz", before))
+    show(written(folder, f"*{TRACE_ENDING}", before), written(folder, "*.snapshot.pickle.gz", before))
     return 128 - status if status < 0 else status
 
 

@@ -384,7 +384,7 @@ class Endings(RecordTest):
         self.assertEqual(done.returncode, 0)
         self.assertRegex(
             done.stderr,
-            r"the program ended while it was recorded; \S+ has what followed its last step, and no step: it ended after 2 steps; ",
+            r"the program ended while it was recorded; \S+ has what followed its last step, and no whole step: it ended after 2 steps; ",
         )
         self.assertEqual(len(self.traces()), 1)
 

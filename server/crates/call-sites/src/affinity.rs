@@ -667,6 +667,7 @@ fn runs_functions(called: &str) -> bool {
 /// Whether a call of `called` takes the elements of what it is given, which a call may make.
 fn takes_elements(called: &str) -> bool {
     runs_functions(called)
+        && !takes_later(called)
         && !matches!(called, "int" | "float" | "bool" | "str" | "range" | "slice" | "type")
 }
 

@@ -498,6 +498,12 @@ impl<'a> Lineage<'a> {
         self.line.iter().flat_map(move |(_, class)| class.values_of(attribute))
     }
 
+    /// Whether the attribute `name` is assigned `None`, and anything else under a condition alone.
+    fn may_be_none(&self, name: &str) -> bool {
+        self.values_of(name).any(|it| *it == AssignedValue::None)
+            && !self.line.iter().any(|(_, class)| class.assures(name))
+    }
+
     /// What the attribute `name` of `self` can hold.
     fn held(&self, name: &str) -> HeldValue {
         let is_method = |class: &pysource::ClassFacts, it: &&Function| {
@@ -515,7 +521,7 @@ impl<'a> Lineage<'a> {
         let is_plain = self
             .values_of(name)
             .any(|it| matches!(it, AssignedValue::Plain | AssignedValue::Computed))
-            || (is_registered && self.line.iter().any(|(_, class)| class.may_be_none(name)));
+            || (is_registered && self.may_be_none(name));
         if !is_registered && !is_plain && self.is_layer() && REGISTERED_IN_LAYERS.contains(&name) {
             return HeldValue::Registered;
         }

@@ -347,8 +347,11 @@ impl Collector<'_> {
         if let Some(value) = value {
             let mut values = Vec::new();
             each_value(value, &mut |value| values.push(value));
-            if self.n_branches == 0 && !values.contains(&AssignedValue::None) {
-                self.class_around().into_iter().for_each(|it| it.assured.push(name.to_string()));
+            if self.n_branches == 0
+                && !values.contains(&AssignedValue::None)
+                && let Some(class) = self.class_around()
+            {
+                class.assured.push(name.to_string());
             }
             for value in values {
                 let is_plain = matches!(&value, AssignedValue::Named(it) if self.plain_parameters.contains(it));
@@ -369,8 +372,9 @@ impl Collector<'_> {
     }
 
     fn add_attribute(&mut self, name: &str, value: AssignedValue) {
-        let class = self.class_around().into_iter();
-        class.for_each(|it| it.attributes.push((name.to_owned(), value.clone())));
+        if let Some(class) = self.class_around() {
+            class.attributes.push((name.to_owned(), value));
+        }
     }
 
     /// The class whose body or method is being walked.

@@ -116,11 +116,10 @@ impl ClassFacts {
         rows.take_while(move |(name, _)| name == attribute).map(|(_, value)| value)
     }
 
-    /// Whether an attribute is assigned `None`, and anything else under a condition alone.
+    /// Whether an attribute is assigned something other than `None` under no condition.
     #[must_use]
-    pub fn may_be_none(&self, attribute: &str) -> bool {
-        let is_assured = || self.assured.binary_search_by(|it| it.as_str().cmp(attribute)).is_ok();
-        self.values_of(attribute).any(|it| *it == AssignedValue::None) && !is_assured()
+    pub fn assures(&self, attribute: &str) -> bool {
+        self.assured.binary_search_by(|it| it.as_str().cmp(attribute)).is_ok()
     }
 }
 
