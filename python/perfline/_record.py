@@ -128,7 +128,11 @@ def parse(arguments):
     n_ours = 0
     while n_ours < len(arguments) and arguments[n_ours].startswith("-") and arguments[n_ours] not in ("--", "-m"):
         n_ours += 1 if "=" in arguments[n_ours] else 2
-    options = parser.parse_args(arguments[:n_ours])
+    options, unknown = parser.parse_known_args(arguments[:n_ours])
+    if unknown:
+        # Such as `-o`, which other commands of Perfline have.
+        known = [action.option_strings[-1] for action in parser._actions if action.option_strings]
+        parser.error(f"unknown option `{unknown[0]}`, expected one of: {', '.join(sorted(known))}")
     command = arguments[n_ours:]
     if command[:1] == ["--"]:
         command = command[1:]

@@ -424,16 +424,18 @@ class Arguments(unittest.TestCase):
                 self.assertEqual((options.steps, found), (steps, command))
 
     def test_mistakes_are_named(self):
-        for arguments in [
-            [],
-            ["--steps", "0", "train.py"],
-            ["--after", "-1", "train.py"],
-            ["--step", "1", "train.py"],
-            ["-o", "runs", "train.py"],
-            ["--function", "Model.", "train.py"],
+        known = "expected one of: --after, --folder, --function, --help, --lines, --memory, --sources, --steps, --then"
+        for arguments, message in [
+            ([], "name the program to record"),
+            (["--steps", "0", "train.py"], "argument --steps"),
+            (["--after", "-1", "train.py"], "argument --after"),
+            (["--step", "1", "train.py"], f"unknown option `--step`, {known}"),
+            (["-o", "runs", "train.py"], f"unknown option `-o`, {known}"),
+            (["--function", "Model.", "train.py"], "argument --function"),
         ]:
-            with self.subTest(arguments=arguments), mock.patch("sys.stderr"), self.assertRaises(SystemExit):
-                _record.parse(arguments)
+            with self.subTest(arguments=arguments), mock.patch("sys.stderr", io.StringIO()) as said:
+                self.assertRaises(SystemExit, _record.parse, arguments)
+                self.assertIn(message, said.getvalue())
 
 
 class Optimizer:

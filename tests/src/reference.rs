@@ -1048,7 +1048,31 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
     for step in 1..steps.len() {
         steps[step - 1].2 = steps[step - 1].2.min(steps[step].1);
     }
+    if let [.., before, last] = steps[..]
+        && is_cut(recording, before, last)
+    {
+        steps.pop();
+    }
     steps
+}
+
+/// Whether the profiler was stopped in the last step, before its end.
+fn is_cut(recording: &Recording, before: (u32, Ns, Ns, usize), last: (u32, Ns, Ns, usize)) -> bool {
+    let begun = |kind: Kind, from: Ns, until: Ns| {
+        let hosts = recording.hosts.iter();
+        hosts.filter(move |it| it.kind == kind && (from..until).contains(&it.start))
+    };
+    let n_before = begun(Kind::Operator, before.1, before.2).count();
+    let n_last = begun(Kind::Operator, last.1, last.2).count();
+    if begun(Kind::Python, before.1, last.2).next().is_none() {
+        return n_before > 0 && n_last == 0;
+    }
+    let is_stopped = begun(Kind::Python, last.1, last.2).any(|it| {
+        let is_stop =
+            it.name.contains("torch/profiler/profiler.py(") && it.name.ends_with("): stop");
+        is_stop && it.thread == last.3 && last.2 <= it.end
+    });
+    is_stopped && n_last * 5 < n_before * 4
 }
 
 /// The ranges of vLLM and SGLang that begin in no other, numbered from 1, until what was launched in them is done or the next begins.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod seeds;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -510,7 +512,7 @@ fn span(start: i64, end: i64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 256, ..seeds::kept() })]
     #[test]
     fn every_line_of_any_program_is_right(
         lines in does(),

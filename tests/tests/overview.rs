@@ -79,7 +79,7 @@ fn a_last_step_that_was_not_recorded_whole_is_left_out() {
     }
     assert_eq!(overview(&text).steps.keys().copied().collect::<Vec<_>>(), [1]);
     // On the host alone every step counts.
-    let host = "step 1 0..100\nstep 2 100..200\nop aten::mm 10..20\n";
+    let host = "step 1 0..100\nstep 2 100..200\nop aten::mm 10..20\nop aten::mm 110..120\n";
     assert_eq!(overview(host).steps.len(), 2);
 }
 

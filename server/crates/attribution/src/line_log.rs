@@ -7,6 +7,8 @@
 //!
 //! Functions whose names a trace does not spell get those that the log has.
 
+use std::ops::RangeInclusive;
+
 use profile::{
     Callers, HostEventId, HostKind, LineLog, Ns, Profile, StrId, ThreadLines, WarningKind, Warnings,
 };
@@ -323,7 +325,8 @@ fn differences(
         let mut least = call.start - at;
         let mut most = child.unwrap_or(call.end).min(call.end) - at;
         if let Some(before) = row.checked_sub(1) {
-            most = most.min(call.start + cut - thread.time[before]);
+            // What begins with the call is the call's.
+            most = most.min(call.start + cut - Ns(1) - thread.time[before]);
         }
         let after = (row + 1..).find(|&it| !is_line_of(it, true)).unwrap_or(row);
         if is_line_of(after, false) {
@@ -350,7 +353,75 @@ fn differences(
     // A call that is alone with its difference was taken for another one.
     let is_sure = found.iter().any(|it| it.3 > 1);
     found.retain(|it| it.3 > 1 || !is_sure);
-    Some(found.into_iter().map(|(from, low, high, _)| (from, between(low, high))).collect())
+    let differences =
+        found.iter().map(|&(from, low, high, _)| ClockDifference::new(from, low, high));
+    let mut differences: Vec<ClockDifference> = differences.collect();
+    exclude(&mut differences, &waits(profile, cut, calls), thread);
+    Some(differences.into_iter().map(|it| (it.from, it.most_possible())).collect())
+}
+
+/// What may be added to the times of the log from some time on.
+struct ClockDifference {
+    from: Ns,
+    /// What it is if no line is against it.
+    likely: Ns,
+    /// What is possible and not far from that.
+    range: RangeInclusive<Ns>,
+    /// With what is between the two of a pair, a line would begin while its function waits.
+    excluded: Vec<(Ns, Ns)>,
+}
+
+impl ClockDifference {
+    fn new(from: Ns, low: Ns, high: Ns) -> Self {
+        let likely = between(low, high);
+        let range = low.max(likely - TOLERANCE)..=high.min(likely + TOLERANCE);
+        Self { from, likely, range, excluded: Vec::new() }
+    }
+
+    /// What the fewest pairs exclude; of that what is nearest to what is likely.
+    fn most_possible(&self) -> Ns {
+        let (mut from, mut to): (Vec<Ns>, Vec<Ns>) = self.excluded.iter().copied().unzip();
+        from.sort_unstable();
+        to.sort_unstable();
+        let n_against =
+            |it: Ns| from.partition_point(|from| *from < it) - to.partition_point(|to| *to <= it);
+        let others = from.iter().chain(&to).copied().filter(|it| self.range.contains(it));
+        let all = others.chain([self.likely]);
+        let best = all.min_by_key(|&it| (n_against(it), (it - self.likely).abs()));
+        best.unwrap_or(self.likely)
+    }
+}
+
+/// When calls waited for a call or an operator that has no line of the log in it, from begin to end, in order.
+fn waits(profile: &Profile, cut: Ns, calls: &[LoggedCall]) -> Vec<(Ns, Ns)> {
+    let host = &profile.host;
+    let mut waits = Vec::new();
+    for child in calls.iter().flat_map(|call| &call.children) {
+        let [start, end] = [host.start[child.index()], host.end(*child)];
+        let [start, end] = [start, end].map(|it| since_epoch(profile, it));
+        let next = calls.partition_point(|call| call.start < start);
+        if start + cut < end && calls.get(next).is_none_or(|call| call.start >= end) {
+            waits.push((start + cut, end));
+        }
+    }
+    waits.sort_unstable();
+    // Of events that overlap, which those of one thread do not, the first.
+    waits.dedup_by(|next, wait| next.0 < wait.1);
+    waits
+}
+
+/// Notes which differences cannot be, because a line would begin while its function waits.
+fn exclude(differences: &mut [ClockDifference], waits: &[(Ns, Ns)], thread: &ThreadLines) {
+    let mut now = 0;
+    for (&at, _) in thread.time.iter().zip(&thread.line).filter(|(_, line)| **line > 0) {
+        while differences.get(now + 1).is_some_and(|it| it.from <= at) {
+            now += 1;
+        }
+        let Some(it) = differences.get_mut(now) else { return };
+        let first = waits.partition_point(|wait| wait.1 - at <= *it.range.start());
+        let near = waits[first..].iter().map(|wait| (wait.0 - at, wait.1 - at));
+        it.excluded.extend(near.take_while(|wait| wait.0 < *it.range.end()));
+    }
 }
 
 /// Whether a call begins a function, and is not one that was running or is resumed.

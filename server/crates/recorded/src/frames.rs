@@ -60,6 +60,9 @@ pub fn unnamed_calls(profile: &Profile) -> usize {
     host.ids().filter(is_unnamed).count()
 }
 
+/// The file of PyTorch's profiler.
+pub const PROFILER_FILE: &str = "torch/profiler/profiler.py";
+
 /// Whether `path` is the file that a trace calls `recorded`, which has no folder of `sys.path` before it.
 #[must_use]
 pub fn is_path_of(path: &str, recorded: &str) -> bool {

@@ -33,8 +33,8 @@ pub use files::{
 };
 pub use first_steps::end_with_whole_step;
 pub use frames::{
-    Frame, UNNAMED, compiled_graph, function_of, is_compiled_range, is_left_unnamed, is_path_of,
-    is_python, parse_caller, provenance, unnamed_calls,
+    Frame, PROFILER_FILE, UNNAMED, compiled_graph, function_of, is_compiled_range, is_left_unnamed,
+    is_path_of, is_python, parse_caller, provenance, unnamed_calls,
 };
 pub use generated_files::{is_generated, is_generated_file, is_inductor_file};
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps, KERNEL_GAP};

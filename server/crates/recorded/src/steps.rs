@@ -4,8 +4,12 @@
 use ledger::Ns;
 use profile::{HostKind, Profile, StrId, ThreadId};
 
+use crate::frames::{Frame, PROFILER_FILE, is_path_of};
 use crate::launches::Launches;
 use crate::step_ranges::{StepRangeKind, is_called, step_range_kind};
+
+/// A last step in which the profiler was stopped is whole if it has this share of the operators of the step before.
+const WHOLE: (u64, u64) = (4, 5);
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +59,14 @@ impl Steps {
             start: it.start,
             end: it.end,
         };
-        Self(found.steps.into_iter().map(step).collect())
+        let mut steps: Vec<Step> = found.steps.into_iter().map(step).collect();
+        if let [.., before, last] = &steps[..]
+            && last.is_scheduled
+            && is_cut(profile, before, last)
+        {
+            steps.pop();
+        }
+        Self(steps)
     }
 
     /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of
@@ -203,6 +214,40 @@ fn launches_with_ends(profile: &Profile) -> Vec<(Ns, Ns)> {
     let device = &profile.device;
     let of = |event| Some((profile.host.start[launches.launch(event)?.index()], device.end(event)));
     device.ids().filter_map(of).collect()
+}
+
+/// Whether the profiler was stopped in the last step, and not at its end: the step has less than [`WHOLE`] of the operators of the one
+/// before. Where no Python calls were recorded, nothing says what ended it, and only a step without operators is none.
+fn is_cut(profile: &Profile, before: &Step, last: &Step) -> bool {
+    let host = &profile.host;
+    let (mut n_before, mut n_last) = (0, 0);
+    let (mut has_python, mut is_stopped) = (false, false);
+    for id in host.ids() {
+        let start = host.start[id.index()];
+        if start < before.start || last.end <= start {
+            continue;
+        }
+        match host.kind[id.index()] {
+            HostKind::Operator if start < before.end => n_before += 1,
+            HostKind::Operator if last.start <= start => n_last += 1,
+            HostKind::Python => {
+                has_python = true;
+                let is_open = last.start <= start && last.end <= host.end(id);
+                is_stopped |= is_open
+                    && host.thread[id.index()] == last.thread
+                    && stops_profiler(profile.strings.get(host.name[id.index()]));
+            }
+            _ => {}
+        }
+    }
+    let is_whole = if has_python { n_before * WHOLE.0 <= n_last * WHOLE.1 } else { n_last > 0 };
+    (is_stopped || !has_python) && !is_whole && n_before > 0
+}
+
+/// Whether a Python call is that of `torch.profiler.profile.stop`. A step that ends by itself ends in `step` of the same file.
+fn stops_profiler(name: &str) -> bool {
+    Frame::parse(name)
+        .is_some_and(|frame| frame.function == "stop" && is_path_of(frame.file, PROFILER_FILE))
 }
 
 /// All annotations as ranges without a number, in no order.

@@ -1,9 +1,10 @@
 //! What the profiler does itself while it records.
 
 use line_stacks::{Node, Stacks};
+use recorded::PROFILER_FILE;
 
 /// Files whose functions start, step and stop a recording.
-const PROFILERS: [&str; 2] = ["torch/profiler/profiler.py", "perfline/recorder.py"];
+const PROFILERS: [&str; 2] = [PROFILER_FILE, "perfline/recorder.py"];
 
 /// By node, whether the profiler itself works there: a call of it is on the stack.
 pub(crate) fn recording_stacks(stacks: &Stacks) -> Vec<bool> {
